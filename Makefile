@@ -1,0 +1,45 @@
+# bonuslab: one command sets up, tests and runs. `make help` lists the targets.
+SHELL := /bin/bash
+VENV := .venv
+READY := $(VENV)/.ready
+BIN := $(VENV)/bin
+
+.PHONY: help venv test test-slow lint format grid constraints clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+venv: $(READY)  ## set up .venv, nothing else
+
+$(READY): pyproject.toml constraints.txt deploy/set_up.sh
+	@bash deploy/set_up.sh $(VENV)
+	@touch $@
+
+test: lint  ## the whole test suite, slow tests left out
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: $(READY)  ## the slow tests alone
+	$(BIN)/python -m pytest -m slow
+
+lint: $(READY) build/typecheck/bonuslab  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY)  ## rewrite the code in the house format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+grid: $(READY)  ## the main job: a tour of the 16 tasks
+	$(BIN)/bonuslab tour
+
+# mypy does not follow setuptools' package map, so it gets the same map as links.
+build/typecheck/bonuslab:
+	@mkdir -p $@
+	@for part in algorithms envs experiments platform; do ln -sfn ../../../$$part $@/$$part; done
+
+constraints: $(READY)  ## write down the versions that are installed now
+	$(BIN)/pip list --format=freeze --exclude bonuslab --exclude pip | sed 's/+cpu$$//' > constraints.txt
+
+clean:  ## remove .venv and everything that can be made again
+	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache *.egg-info

@@ -1,0 +1,53 @@
+"""`bonuslab`: finds the command in the installed entry points and runs it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib.metadata import EntryPoint, entry_points
+
+from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.platform.cli.command import Command
+
+GROUP = "bonuslab.commands"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; bad input prints one sentence and returns 2."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    commands = {entry.name: entry for entry in entry_points(group=GROUP)}
+    try:
+        if not words or words[0] in ("-h", "--help"):
+            print(_overview(commands))
+            return 0
+        if words[0] not in commands:
+            raise unknown("command", words[0], commands)
+        return _run(commands[words[0]], words[1:])
+    except InvalidInput as error:
+        print(f"bonuslab: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("bonuslab: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # `bonuslab tasks | head`: the reader has gone, which is no error of ours.
+        sys.stderr.close()
+        return 0
+
+
+def _run(entry: EntryPoint, words: list[str]) -> int:
+    command: Command = entry.load()()
+    parser = argparse.ArgumentParser(prog=f"bonuslab {entry.name}", description=command.help)
+    command.add_arguments(parser)
+    return command.run(parser.parse_args(words))
+
+
+def _overview(commands: dict[str, EntryPoint]) -> str:
+    lines = ["usage: bonuslab COMMAND [options]", "", "commands:"]
+    lines += [f"  {name:<10} {commands[name].load().help}" for name in sorted(commands)]
+    return "\n".join([*lines, "", "`bonuslab COMMAND --help` explains one."])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
