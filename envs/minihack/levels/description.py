@@ -1,0 +1,76 @@
+"""Levels given by .des text, which the game completes with its own random numbers.
+
+Their bytes do not depend on the context: the context acts through the game's core seed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.envs.minihack.levels.compiler import compile_description, package_folder
+from bonuslab.envs.minihack.levels.level import Level
+
+
+@dataclass(frozen=True)
+class Description:
+    """The level that `.des` text describes."""
+
+    text: str
+
+    def build(self, context: int) -> Level:
+        """The same level for every context."""
+        return Level(compile_description(self.text))
+
+
+@dataclass(frozen=True)
+class DesFile:
+    """A level description that comes with minihack, such as `corridor5.des`."""
+
+    name: str
+
+    def build(self, context: int) -> Level:
+        """The same level for every context."""
+        return Level(compile_description(read_description(self.name)))
+
+
+@dataclass(frozen=True)
+class KeyRoom:
+    """A room with a key in it and a locked room inside, which holds the goal."""
+
+    room_size: int
+    """Columns and rows of floor of the outer room."""
+    subroom_size: int
+    """Columns and rows of floor of the locked room."""
+    lit: bool = True
+
+    def __post_init__(self) -> None:
+        # In a smaller room the game leaves out the subroom, a larger room it leaves out, and a subroom that
+        # leaves no way around it ends the process with a division by zero.
+        if not 4 <= self.room_size <= 18 or not 1 <= self.subroom_size <= self.room_size - 2:
+            raise InvalidInput(
+                f"key room of size {self.room_size} with a subroom of size {self.subroom_size}; allowed: "
+                "room size 4 to 18, subroom size 1 to room size - 2"
+            )
+
+    @property
+    def text(self) -> str:
+        """The `.des` text, made from minihack's template."""
+        template = read_description("key_and_door_tmp.des")
+        text = template.replace("RS", str(self.room_size)).replace("SS", str(self.subroom_size))
+        return text if self.lit else text.replace("lit", "unlit")
+
+    def build(self, context: int) -> Level:
+        """The same level for every context."""
+        return Level(compile_description(self.text))
+
+
+@lru_cache(maxsize=64)
+def read_description(name: str) -> str:
+    """The text of one of minihack's own `.des` files."""
+    folder = package_folder("minihack") / "dat"
+    path = folder / name
+    if path.parent != folder or not path.is_file():
+        raise unknown("level description", name, (file.name for file in folder.glob("*.des")))
+    return path.read_text()

@@ -1,0 +1,115 @@
+"""MultiRoom maps have the distribution of minigrid's own generator at 25 x 25, given that they fit in 21 rows."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from functools import lru_cache
+from types import SimpleNamespace
+
+import pytest
+from minigrid.envs import MultiRoomEnv
+from scipy import stats
+
+from bonuslab.envs.minihack.levels import MultiRoom
+from bonuslab.envs.minihack.levels.level import Cell
+
+MAPS = 2000
+TALLEST_MAP = 21
+LEAST_P_VALUE = 1e-3 / 24
+"""One false alarm in a thousand over all comparisons; the seeds are fixed, so it is decided once."""
+
+Map = tuple[tuple[str, ...], Cell, Cell, tuple[Cell, ...]]
+Features = dict[str, int]
+
+
+@lru_cache
+def our_features(rooms: int, size: int) -> list[Features]:
+    """Features of our maps."""
+    levels = map(MultiRoom(rooms, size).build, range(MAPS))
+    return [features((level.map, level.start, level.goal, level.doors)) for level in levels]  # type: ignore[arg-type]
+
+
+def minigrid_features(rooms: int, size: int, tallest: int) -> list[Features]:
+    """Features of maps by minigrid and MiniHack, with their own random numbers; too tall maps are left out."""
+    from minihack.envs.minigrid import MiniGridHack
+
+    env = MultiRoomEnv(minNumRooms=rooms, maxNumRooms=rooms, maxRoomSize=size, width=25, height=25)
+    env.reset(seed=2024)
+    found: list[Features] = []
+    while len(found) < MAPS:
+        env._gen_grid(25, 25)
+        text, start, goal, doors = MiniGridHack.get_env_map(SimpleNamespace(wall="|"), env)
+        rows = tuple(text.split("\n"))
+        if len(rows) <= tallest:
+            found.append(features((rows, start, goal, tuple(doors))))
+    return found
+
+
+def path_length(rows: tuple[str, ...], start: Cell, goal: Cell) -> int:
+    """Moves from start to goal in NetHack: eight directions, but none of the diagonal ones through a door."""
+    distance, queue = {start: 0}, deque([start])
+    while queue:
+        x, y = queue.popleft()
+        if (x, y) == goal:
+            return distance[x, y]
+        for i in (x - 1, x, x + 1):
+            for j in (y - 1, y, y + 1):
+                if not (0 <= j < len(rows) and 0 <= i < len(rows[0])) or rows[j][i] not in ".+":
+                    continue
+                diagonal = i != x and j != y
+                if (i, j) in distance or (diagonal and "+" in (rows[j][i], rows[y][x])):
+                    continue
+                distance[i, j] = distance[x, y] + 1
+                queue.append((i, j))
+    raise AssertionError("no way to the goal")
+
+
+def features(drawn: Map) -> Features:
+    """Numbers that say how a map looks; any of them would show a wrong generator."""
+    rows, start, goal, doors = drawn
+    used = [column for column in range(25) if any(row[column] != " " for row in rows)]
+    horizontal = sum(rows[row][column - 1] != "|" for column, row in doors)
+    return {
+        "rows": len(rows),
+        "columns": len(used),
+        "first column": used[0],
+        "walls": sum(row.count("|") for row in rows),
+        "floor": sum(row.count(".") for row in rows),
+        "start column": start[0],
+        "start row": start[1],
+        "goal column": goal[0],
+        "goal row": goal[1],
+        "first door": doors[0][0] + 25 * (doors[0][1] // 7),
+        "doors east or west": horizontal,
+        "path length": path_length(rows, start, goal),
+    }
+
+
+def p_values(ours: list[Features], theirs: list[Features]) -> dict[str, float]:
+    """Chi-square tests of homogeneity, feature by feature; rare values are pooled with the next."""
+    result = {}
+    for name in ours[0]:
+        counts = [Counter(drawn[name] for drawn in drawings) for drawings in (ours, theirs)]
+        cells, pooled = [], [0, 0]
+        for value in sorted(counts[0] | counts[1]):
+            pooled = [pooled[k] + counts[k][value] for k in range(2)]
+            if sum(pooled) >= 40:
+                cells.append(pooled)
+                pooled = [0, 0]
+        cells[-1] = [cells[-1][k] + pooled[k] for k in range(2)]
+        assert len(cells) > 1, name
+        result[name] = float(stats.chi2_contingency(cells).pvalue)
+    return result
+
+
+@pytest.mark.parametrize(("rooms", "size"), [(6, 10), (4, 5)])
+def test_distribution_is_minigrids(rooms: int, size: int) -> None:
+    found = p_values(our_features(rooms, size), minigrid_features(rooms, size, TALLEST_MAP))
+    assert min(found.values()) > LEAST_P_VALUE, found
+
+
+def test_a_wrong_distribution_would_be_seen() -> None:
+    """Against rooms one smaller, and against maps of which only shorter ones fit, the same test speaks up."""
+    ours = our_features(6, 10)
+    assert p_values(ours, minigrid_features(6, 9, TALLEST_MAP))["floor"] < 1e-6
+    assert p_values(ours, minigrid_features(6, 10, TALLEST_MAP - 1))["rows"] < 1e-6
