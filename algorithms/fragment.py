@@ -48,6 +48,8 @@ class Fragment:
     """[F, 2] int64: (t, n) of the step that led to each row of `finals`."""
     state: tuple[Array, ...] = ()
     """Recurrent state of the policy before row 0: [layers, N, hidden] each."""
+    final_state: tuple[Array, ...] = ()
+    """Recurrent state with which the policy would look at each row of `finals`: [layers, F, hidden] each."""
     policy_features: Array | None = None
     """[T + 1, N, d]: the policy's own encoding, recorded only where a bonus asks for it."""
     weights_version: int = 0
@@ -101,6 +103,7 @@ class Fragment:
                 [(self.final_index[row, 0], position[int(self.final_index[row, 1])]) for row in kept], dtype=np.int64
             ).reshape(-1, 2),
             state=tuple(part[:, chosen] for part in self.state),
+            final_state=tuple(part[:, kept] for part in self.final_state),
             policy_features=None if self.policy_features is None else self.policy_features[:, chosen],
             weights_version=self.weights_version,
             extra={key: rows[:, chosen] for key, rows in self.extra.items()},
@@ -146,7 +149,8 @@ def join_lanes(fragments: Sequence[Fragment]) -> Fragment:
                 for fragment, offset in zip(fragments, offsets[:-1], strict=True)
             ]
         ),
-        state=tuple(np.concatenate(part, axis=1) for part in zip(*(f.state for f in fragments), strict=True)),
+        state=_join_states([fragment.state for fragment in fragments]),
+        final_state=_join_states([fragment.final_state for fragment in fragments]),
         policy_features=None if features[0] is None else np.concatenate(features, axis=1),  # type: ignore[arg-type]
         weights_version=min(fragment.weights_version for fragment in fragments),
         extra={
@@ -154,3 +158,7 @@ def join_lanes(fragments: Sequence[Fragment]) -> Fragment:
         },
         **parts,  # type: ignore[arg-type]
     )
+
+
+def _join_states(states: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
+    return tuple(np.concatenate(parts, axis=1) for parts in zip(*states, strict=True))

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 
 from bonuslab.algorithms.bonuses.setting import Setting
 from bonuslab.algorithms.fragment import Fragment
 
-if TYPE_CHECKING:
-    from bonuslab.algorithms.bonuses.combinators import Product, Sum
-
 Scope = Literal["global", "episodic", "combined", "none"]
 Metrics = dict[str, float]
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 
 
 class Bonus:
@@ -79,28 +79,31 @@ class Bonus:
 
     def __str__(self) -> str:
         changed = [
-            f"{item.name}={_text(getattr(self, item.name))}"
+            f"{item.name}={value_text(getattr(self, item.name))}"
             for item in dataclasses.fields(self)  # type: ignore[arg-type]
             if getattr(self, item.name) != item.default
         ]
         return f"{self.name}({', '.join(changed)})" if changed else self.name
 
-    def __mul__(self, other: Bonus | float) -> Product | Sum:
+    def __mul__(self, other: Bonus | float) -> Bonus:
         from bonuslab.algorithms.bonuses.combinators import multiply
 
         return multiply(self, other)
 
     __rmul__ = __mul__
 
-    def __add__(self, other: Bonus) -> Sum:
+    def __add__(self, other: Bonus) -> Bonus:
         from bonuslab.algorithms.bonuses.combinators import add
 
         return add(self, other)
 
 
-def _text(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """A parameter's value as an expression writes it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
         return f"{value:g}" if float(f"{value:g}") == value else repr(value)
+    if isinstance(value, str):
+        return value if _WORD.fullmatch(value) else json.dumps(value, ensure_ascii=False)
     return str(value)

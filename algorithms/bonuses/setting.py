@@ -42,7 +42,7 @@ class Setting:
     def seeded(self, key: str) -> Iterator[None]:
         """Torch's random numbers from the run's seed and `key` alone, whatever was drawn before."""
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed((self.seed << 32) ^ zlib.crc32(key.encode()))
+            torch.manual_seed(zlib.crc32(f"{self.seed}/{key}".encode()))  # torch on the CPU uses 32 bits of a seed
             yield
 
     def state_dict(self) -> dict[str, Any]:
@@ -54,4 +54,5 @@ class Setting:
         if state.keys() != self.sources.keys():
             raise ValueError(f"saved networks {sorted(state)} do not fit this bonus, which has {sorted(self.sources)}")
         for key, source in self.sources.items():
+            source.forget()
             source.load_state_dict(state[key])

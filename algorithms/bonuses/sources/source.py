@@ -70,6 +70,10 @@ class Source:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The inverse of `state_dict`."""
 
+    def forget(self) -> None:
+        """Drop what is kept of the last fragment; the weights are about to be replaced."""
+        self._seen, self._features, self._metrics = None, None, None
+
     def _turn_to(self, fragment: Fragment) -> None:
         if fragment is not self._seen:
             self._seen, self._features, self._metrics = fragment, None, None

@@ -1,0 +1,22 @@
+"""No bonus at all: the baseline every other is compared with."""
+
+from __future__ import annotations
+
+import torch
+
+from bonuslab.algorithms.bonuses.base import Bonus
+from bonuslab.algorithms.bonuses.registry import register
+from bonuslab.algorithms.fragment import Fragment
+
+
+@register("none")
+class NoBonus(Bonus):
+    """b(s_t) = 0: the agent learns from the extrinsic reward alone (plain IMPALA in the paper)."""
+
+    scope = "none"
+    equation = "0"
+    when = "The baseline without exploration, and tasks whose reward is dense."
+
+    def compute(self, fragment: Fragment) -> torch.Tensor:
+        """[T, N]: zeros."""
+        return torch.zeros(fragment.action.shape)

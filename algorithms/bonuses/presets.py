@@ -1,0 +1,58 @@
+"""Named bonuses: what the paper compares. A preset's name stands for its expression, in expressions too.
+
+The combined ones are those of the paper's appendix "Algorithm Details for MiniHack Experiments": there the global
+part is NovelD without its episodic indicator and AGAC without its episodic count (the defaults of `noveld` and `agac`),
+because E3B is the episodic part. `x` is the product, `plus` the sum. The stand-alone ones end in `_alone`, so that no
+preset hides a bonus of the same name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+BETA = 100
+"""Weight β of the global bonus in sums. The paper tuned it over {1, 10, ..., 100000} and reports the results of the
+best value but not the value; 100 is ours, the middle of that range rounded down to a power of ten."""
+
+_DETAILS = "paper, appendix Algorithm Details"
+_BETA = f"{_DETAILS}; β = {BETA} is ours (tuned over 1..100000, best value not reported)"
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A name, what it stands for, and where that comes from."""
+
+    name: str
+    expression: str
+    source: str
+
+
+PRESETS: dict[str, Preset] = {
+    preset.name: preset
+    for preset in [
+        Preset("e3b_x_rnd", "e3b * rnd", f"{_DETAILS}; ridge 0.1: paper, table E3B"),
+        Preset("e3b_x_noveld", "e3b * noveld", f"{_DETAILS}; c = 0.1: paper, table NovelD"),
+        Preset("e3b_x_agac", "e3b * agac", f"{_DETAILS}; learning rate 3e-5, loss term 4e-5: paper, table AGAC"),
+        Preset("e3b_plus_rnd", f"e3b + {BETA} * rnd", _BETA),
+        Preset("e3b_plus_noveld", f"e3b + {BETA} * noveld", _BETA),
+        Preset("e3b_plus_agac", f"e3b + {BETA} * agac", _BETA),
+        Preset("ngu_x_noveld", "ngu * noveld", "paper, appendix Results with NGU episodic bonus"),
+        Preset("e3b_alone", "e3b", "paper, section 4, the baseline; ridge 0.1: table E3B"),
+        Preset(
+            "rnd_alone", "rnd(networks=full)", "paper, equation RND; two full encoders: paper's text and released code"
+        ),
+        Preset(
+            "noveld_alone",
+            "noveld(episodic=true, networks=full)",
+            "paper, equation NovelD; c = 0.1: table NovelD; two full encoders: paper's text",
+        ),
+        Preset(
+            "agac_alone",
+            "agac(episodic_coefficient=0.1)",
+            "paper, equation AGAC; β = 0.1 is ours (the paper gives none for AGAC alone)",
+        ),
+        Preset("ride_alone", "ride", "paper, equation RIDE"),
+        Preset("icm_alone", "icm", "paper, section 3.5 (Habitat); forward loss 1.0: table ICM"),
+        Preset("no_bonus", "none", "paper: IMPALA or PPO without a bonus"),
+    ]
+}

@@ -1,0 +1,59 @@
+"""V-trace targets (Espeholt et al. 2018), right at terminations, truncations and fragment cuts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+
+@dataclass(frozen=True)
+class VTrace:
+    """What the learner regresses on and follows."""
+
+    targets: torch.Tensor
+    """[T, N]: v_t, the target of V(s_t)."""
+    advantages: torch.Tensor
+    """[T, N]: r_t + γ_t v_{t+1} − V(s_t)."""
+    rho: torch.Tensor
+    """[T, N]: min(ρ̄, π/μ), the weight of each advantage in the policy gradient."""
+
+
+@torch.no_grad()
+def vtrace(
+    *,
+    log_ratio: torch.Tensor,
+    reward: torch.Tensor,
+    value: torch.Tensor,
+    next_value: torch.Tensor,
+    terminated: torch.Tensor,
+    truncated: torch.Tensor,
+    discount: float,
+    trace_decay: float = 1.0,
+    clip_rho: float = 1.0,
+    clip_c: float = 1.0,
+) -> VTrace:
+    """Targets v_t = V(s_t) + Σ_{k≥t} γ^{k−t} (Π_{i=t}^{k−1} c_i) δ_k, the sum ending with the episode or the fragment.
+
+    All arguments are [T, N]. δ_k = ρ_k (r_k + γ_k V(s_{k+1}) − V(s_k)), ρ_k = min(ρ̄, π/μ), c_k = λ min(c̄, π/μ),
+    `log_ratio` = log π(a|s) − log μ(a|s). `next_value` is V of the true next state: a truncated episode's last state is
+    bootstrapped, a terminated one's counts as zero. The product of the c_i never crosses an episode's end.
+    """
+    ratio = log_ratio.exp()
+    rho = ratio.clamp(max=clip_rho)  # [T, N]
+    c = trace_decay * ratio.clamp(max=clip_c)
+    gamma = discount * (~terminated).to(value.dtype)
+    within = (~(terminated | truncated)).to(value.dtype)
+    delta = rho * (reward + gamma * next_value - value)
+
+    excess = torch.empty_like(value)  # v_t − V(s_t)
+    following = torch.zeros_like(value[0])  # the same one step later, 0 beyond the fragment
+    for t in reversed(range(len(value))):
+        following = delta[t] + gamma[t] * c[t] * within[t] * following
+        excess[t] = following
+    targets = value + excess
+
+    # v_{t+1}: next_value plus what later steps of the same episode add to it.
+    later = torch.cat([excess[1:], torch.zeros_like(excess[:1])]) * within
+    advantages = reward + gamma * (next_value + later) - value
+    return VTrace(targets, advantages, rho)

@@ -1,0 +1,145 @@
+"""The bonuses, the presets and one expression, as plain data and as text for `bonuslab bonuses`."""
+
+from __future__ import annotations
+
+import textwrap
+import typing
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from bonuslab.algorithms.bonuses import PRESETS, Bonus, Setting, parse, registered
+from bonuslab.algorithms.bonuses.base import value_text
+from bonuslab.algorithms.bonuses.combinators import restrict
+from bonuslab.algorithms.bonuses.expression import parameter_types, required_parameters
+from bonuslab.algorithms.bonuses.terms import elementary
+from bonuslab.algorithms.synthetic import NUM_ACTIONS, OBSERVATION_SPACE
+
+WIDTH = 110
+
+
+def overview() -> dict[str, Any]:
+    """All bonuses and presets as plain data."""
+    return {
+        "bonuses": [description(bonus) for bonus in registered().values()],
+        "presets": [
+            {
+                "name": preset.name,
+                "expression": preset.expression,
+                "scope": parse(preset.name).scope,
+                "source": preset.source,
+            }
+            for preset in PRESETS.values()
+        ],
+    }
+
+
+def description(bonus: type[Bonus]) -> dict[str, Any]:
+    """One registered bonus as plain data."""
+    required = required_parameters(bonus)
+    # The scope may depend on the parameters; shown is that of the defaults.
+    scope = bonus.scope if required else bonus().scope
+    return {
+        "name": bonus.name,
+        "scope": scope if isinstance(scope, str) else "depends on its parameters",
+        "equation": bonus.equation,
+        "when": bonus.when,
+        "parameters": [
+            {"name": name, "type": _type_text(kind), "default": None if name in required else _default(bonus, name)}
+            for name, kind in parameter_types(bonus).items()
+        ],
+    }
+
+
+def explanation(bonus: Bonus) -> dict[str, Any]:
+    """What one expression is made of, as plain data."""
+    terms = list(dict.fromkeys(elementary(bonus)))
+    networks = {str(term): _networks(term) for term in terms}
+    users: dict[str, list[str]] = {}
+    for term, keys in networks.items():
+        for key in keys:
+            users.setdefault(key, []).append(term)
+    parts = {scope: restrict(bonus, scope) for scope in ("episodic", "global")}
+    return {
+        "expression": str(bonus),
+        "scope": bonus.scope,
+        "episodic_part": None if parts["episodic"] is None else str(parts["episodic"]),
+        "global_part": None if parts["global"] is None else str(parts["global"]),
+        "needs_policy_features": bonus.needs_policy_features,
+        "terms": [
+            {
+                "term": str(term),
+                "scope": term.scope,
+                "equation": term.equation,
+                "parameters": {name: _plain(value) for name, value in term.parameters().items()},
+                "networks": networks[str(term)],
+            }
+            for term in terms
+        ],
+        "shared_networks": {key: names for key, names in users.items() if len(names) > 1},
+    }
+
+
+def _networks(term: Bonus) -> list[str]:
+    """Keys of the networks a term asks for, found by building it with the small networks for MiniHack."""
+    setting = Setting(OBSERVATION_SPACE, NUM_ACTIONS, network="small")
+    parse(str(term)).build(setting)
+    return list(setting.sources)
+
+
+def overview_lines(answer: dict[str, Any]) -> Iterator[str]:
+    """`overview()` as text."""
+    yield "bonuses"
+    for bonus in answer["bonuses"]:
+        yield f"\n  {bonus['name']}   [{bonus['scope']}]"
+        yield from _block(bonus["equation"])
+        yield from _block(bonus["when"])
+        for parameter in bonus["parameters"]:
+            default = "(required)" if parameter["default"] is None else f"= {value_text(parameter['default'])}"
+            yield f"        {parameter['name']} {default}   ({parameter['type']})"
+    yield "\npresets (a preset's name stands for its expression)\n"
+    name_width = max(len(preset["name"]) for preset in answer["presets"])
+    for preset in answer["presets"]:
+        yield f"  {preset['name']:<{name_width}}  {preset['expression']}   [{preset['scope']}]"
+        yield f"  {'':<{name_width}}  {preset['source']}"
+    yield "\nCombine with * and +, numbers and parentheses: bonuslab bonuses 'e3b + 100 * noveld(c=0.1)'"
+
+
+def explanation_lines(answer: dict[str, Any]) -> Iterator[str]:
+    """`explanation()` as text."""
+    yield f"{answer['expression']}   [{answer['scope']}]\n"
+    yield f"  episodic part   {answer['episodic_part'] or '(none)'}"
+    yield f"  global part     {answer['global_part'] or '(none)'}"
+    if answer["needs_policy_features"]:
+        yield "  needs the policy's own encoding of every state"
+    yield "\nterms, each computed once"
+    for term in answer["terms"]:
+        yield f"\n  {term['term']}   [{term['scope']}]"
+        yield from _block(term["equation"])
+        parameters = ", ".join(f"{name}={value_text(value)}" for name, value in term["parameters"].items())
+        yield from _block(f"parameters: {parameters or 'none'}")
+        yield from _block(f"networks: {', '.join(term['networks']) or 'none'}")
+    if answer["shared_networks"]:
+        yield "\nnetworks built once for several terms"
+        for key, names in answer["shared_networks"].items():
+            yield f"  {key}: {', '.join(names)}"
+
+
+def _block(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 8, break_on_hyphens=False)
+
+
+def _default(bonus: type[Bonus], name: str) -> Any:
+    return _plain(getattr(bonus, name))
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, bool | int | float | str) else str(value)
+
+
+def _type_text(kind: Any) -> str:
+    if typing.get_origin(kind) is Literal:
+        return " | ".join(str(choice) for choice in typing.get_args(kind))
+    if isinstance(kind, type) and issubclass(kind, Bonus):
+        return "bonus expression"
+    names = {int: "whole number", float: "number", bool: "true | false", str: "word"}
+    return names.get(kind, str(kind))
