@@ -1,0 +1,79 @@
+"""E3B: exploration via elliptical episodic bonuses (Henaff et al., 2022)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+
+from bonuslab.algorithms.bonuses.base import Bonus, Metrics
+from bonuslab.algorithms.bonuses.elliptical import EpisodicElliptical
+from bonuslab.algorithms.bonuses.registry import register
+from bonuslab.algorithms.bonuses.setting import Setting
+from bonuslab.algorithms.bonuses.sources.inverse_dynamics import inverse_dynamics
+from bonuslab.algorithms.bonuses.sources.policy_encoder import policy_encoder
+from bonuslab.algorithms.bonuses.sources.random_encoder import random_encoder
+from bonuslab.algorithms.bonuses.sources.source import Source
+from bonuslab.algorithms.fragment import Fragment
+from bonuslab.envs.errors import InvalidInput, unknown
+
+ENCODERS = ("inverse", "random", "policy")
+CONVENTIONS = ("reference", "paper")
+_DEFAULT_LEARNING_RATE = 1e-4
+
+
+@register("e3b")
+class E3B(Bonus):
+    """b_t = φ(s_t)ᵀ [Σ_{i=t₀}^{t−1} φ(s_i)φ(s_i)ᵀ + λI]⁻¹ φ(s_t), the sum over this episode's earlier states.
+
+    φ of the earlier states is what the encoder said when they were seen. One forward pass of φ serves the bonus and
+    the inverse-dynamics loss. "reference", which is what was run, pays nothing for an episode's first step; "paper"
+    pays ‖φ‖²/λ there, as the equation says.
+    """
+
+    ridge: float = 0.1
+    """λ: paper's table; 1.0 in Montezuma's Revenge."""
+    encoder: Literal["inverse", "random", "policy"] = "inverse"
+    """φ: learnt by inverse dynamics, a fixed random network, or the policy's own encoder."""
+    convention: Literal["reference", "paper"] = "reference"
+    learning_rate: float = _DEFAULT_LEARNING_RATE
+    """Of φ and its inverse-dynamics head; encoder=inverse only. Paper's table."""
+
+    scope = "episodic"
+    equation = "φ(s_t)ᵀ [Σ_{i<t in episode} φ(s_i)φ(s_i)ᵀ + λI]⁻¹ φ(s_t)"
+    when = "Contexts that differ and states that rarely repeat: no feature has to be chosen by hand."
+
+    def __post_init__(self) -> None:
+        if not self.ridge > 0:
+            raise InvalidInput(f"e3b: ridge must be positive, not {self.ridge:g}")
+        if self.encoder not in ENCODERS:
+            raise unknown("encoder of e3b", self.encoder, ENCODERS)
+        if self.convention not in CONVENTIONS:
+            raise unknown("convention of e3b", self.convention, CONVENTIONS)
+        if self.encoder != "inverse" and self.learning_rate != _DEFAULT_LEARNING_RATE:
+            raise InvalidInput(f"e3b: encoder={self.encoder} does not learn, so learning_rate would change nothing")
+        self.needs_policy_features = self.encoder == "policy"
+
+    def setup(self, setting: Setting) -> None:
+        self.source = self._make_source(setting)
+        self._elliptical = EpisodicElliptical(self.ridge)
+
+    def compute(self, fragment: Fragment) -> torch.Tensor:
+        features = self.source.features(fragment).current.detach()  # [T, N, d]
+        return self._elliptical.compute(fragment, features, pay_first=self.convention == "paper")
+
+    def learn(self, fragment: Fragment) -> Metrics:
+        return self.source.learn(fragment)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"bonus": str(self), "memory": self._elliptical.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        if state.get("bonus") != str(self):
+            raise ValueError(f"saved state is of {state.get('bonus')!r}, this bonus is {str(self)!r}")
+        self._elliptical.load_state_dict(state["memory"])
+
+    def _make_source(self, setting: Setting) -> Source:
+        if self.encoder == "inverse":
+            return inverse_dynamics(setting, self.learning_rate)
+        return random_encoder(setting) if self.encoder == "random" else policy_encoder(setting)

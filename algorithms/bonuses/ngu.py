@@ -1,0 +1,143 @@
+"""The episodic bonus of Never Give Up: distances to the nearest neighbours within the episode (Badia et al., 2020)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from bonuslab.algorithms.bonuses.base import Bonus, Metrics
+from bonuslab.algorithms.bonuses.lane_memory import LaneMemory
+from bonuslab.algorithms.bonuses.registry import register
+from bonuslab.algorithms.bonuses.segments import segments
+from bonuslab.algorithms.bonuses.setting import Setting
+from bonuslab.algorithms.bonuses.sources.inverse_dynamics import inverse_dynamics
+from bonuslab.algorithms.bonuses.sources.source import Source
+from bonuslab.algorithms.finite import require_finite
+from bonuslab.algorithms.fragment import Fragment
+from bonuslab.envs.errors import InvalidInput
+
+Array = np.ndarray
+_BLOCK_ROWS = 128
+
+
+@dataclass(frozen=True)
+class NeighbourMemory:
+    """One episode's features and the running mean of its squared distances to nearest neighbours."""
+
+    rows: Array | None = None
+    """[t, d]: features of the latest steps, in the features' own precision."""
+    distance_sum: float = 0.0
+    distance_count: int = 0
+
+
+@register("ngu")
+class NGU(Bonus):
+    """b_t = 1 / (√Σ_{f_i ∈ N_k} K(φ(s_t), f_i) + c), K(x, y) = ε / (d̄² + ε), d̄² = max(‖x − y‖²/d_m² − ξ, 0).
+
+    N_k are the k nearest features of the episode's earlier states, fewer while there are fewer, and d_m² is the mean
+    of all their squared distances in this episode so far, those of step t included. b_t is 0 where the square root
+    plus c exceeds `maximum_similarity`. Details and numbers are those of the paper's Algorithm 1 and table of
+    hyperparameters, with these notes:
+
+    - ε is 1e-4 in the table and 1e-3 in the text (section 2); the default is the table's.
+    - With k = 10 the similarity cannot exceed √10 + c, so a maximum of 8 never bites; the paper has both numbers.
+    - The paper does not say whether d_m² outlives the episode. Ours does not, so that the bonus is episodic and no
+      lane depends on another.
+    - The first step of an episode has no neighbours and pays nothing, as in E3B; the formula would pay 1 / c = 1000.
+    """
+
+    neighbours: int = 10
+    """k."""
+    epsilon: float = 1e-4
+    """ε, the kernel's constant."""
+    cluster_distance: float = 0.008
+    """ξ: normalised squared distances up to this one count as none."""
+    pseudo_count: float = 1e-3
+    """c, against division by zero."""
+    maximum_similarity: float = 8.0
+    """States more alike than this pay nothing."""
+    capacity: int = 30000
+    """How many of the episode's latest states are remembered."""
+    learning_rate: float = 1e-4
+    """Of φ and its inverse-dynamics head, which E3B may share."""
+
+    scope = "episodic"
+    equation = "1 / (√Σ_{k nearest in episode} ε / (d²/d_m² + ε) + c)"
+    when = "To compare with E3B: the same features, but plain distances. The paper found it worse."
+
+    def __post_init__(self) -> None:
+        for name in ("neighbours", "epsilon", "pseudo_count", "maximum_similarity", "capacity"):
+            if not getattr(self, name) > 0:
+                raise InvalidInput(f"ngu: {name} must be positive, not {getattr(self, name):g}")
+        if self.cluster_distance < 0:
+            raise InvalidInput(f"ngu: cluster_distance must not be negative, not {self.cluster_distance:g}")
+
+    def setup(self, setting: Setting) -> None:
+        self.source: Source = inverse_dynamics(setting, self.learning_rate)
+        self._memory: LaneMemory[NeighbourMemory] = LaneMemory(NeighbourMemory)
+
+    def compute(self, fragment: Fragment) -> torch.Tensor:
+        features = self.source.features(fragment).current.detach()  # [T, N, d]
+        require_finite("NGU's features", features)
+        rows = features.cpu().numpy()
+        bonus = np.empty(rows.shape[:2])
+        for segment in segments(fragment):
+            n, start, stop = segment.column, segment.start, segment.stop
+            memory = self._memory.recall(fragment, n) if start == 0 else self._memory.fresh()
+            for begin in range(start, stop, _BLOCK_ROWS):
+                end = min(begin + _BLOCK_ROWS, stop)
+                bonus[begin:end, n], memory = self.extend(memory, rows[begin:end, n])
+            if stop == len(rows):
+                self._memory.store(fragment, n, memory if segment.last else self._memory.fresh())
+        return torch.from_numpy(bonus).to(features.device)
+
+    def learn(self, fragment: Fragment) -> Metrics:
+        return self.source.learn(fragment)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"bonus": str(self), "memory": self._memory.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        if state.get("bonus") != str(self):
+            raise ValueError(f"saved state is of {state.get('bonus')!r}, this bonus is {str(self)!r}")
+        self._memory.load_state_dict(state["memory"])
+
+    def extend(self, memory: NeighbourMemory, block: Array) -> tuple[Array, NeighbourMemory]:
+        """Bonuses [m] of the episode's next steps, and the memory after them."""
+        rows = block.copy() if memory.rows is None else np.concatenate([memory.rows, block])  # [t + m, d]
+        distances = nearest_squared_distances(rows, len(block), self.neighbours, self.capacity)  # [m, k]
+        known = np.isfinite(distances)
+        count = memory.distance_count + np.cumsum(known.sum(axis=1))  # [m]
+        total = memory.distance_sum + np.cumsum(np.where(known, distances, 0).sum(axis=1))
+        mean = (total / np.maximum(count, 1))[:, None]
+        normalised = np.divide(distances, mean, out=np.zeros_like(distances), where=mean > 0)  # all alike: d̄ = 0
+        kernel = self.epsilon / (np.maximum(normalised - self.cluster_distance, 0) + self.epsilon)
+        similarity = np.sqrt(np.where(known, kernel, 0).sum(axis=1)) + self.pseudo_count
+        pays = known.any(axis=1) & (similarity <= self.maximum_similarity)
+        after = NeighbourMemory(rows[-self.capacity :], float(total[-1]), int(count[-1]))
+        return np.where(pays, 1 / similarity, 0.0), after
+
+
+def nearest_squared_distances(rows: Array, new: int, k: int, capacity: int) -> Array:
+    """[new, k] float64: squared distances of each of the last `new` rows to its k nearest among those before it.
+
+    Only the `capacity` rows before it count; missing neighbours are infinitely far. Neighbours are found by one
+    matrix product; the distances to those found are then taken from differences, because ‖x‖² + ‖y‖² − 2xᵀy
+    has no correct digits left for neighbours that are much closer than their norms.
+    """
+    t = len(rows)
+    k_found = min(k, t)
+    precise = rows.astype(np.float64) - rows[0]  # relative to the oldest state: smaller norms, more digits
+    latest = precise[t - new :]
+    squares = np.einsum("td,td->t", precise, precise)
+    estimate = squares[None, :] - 2 * (latest @ precise.T)  # [new, t], up to ‖x‖², which orders nothing
+    position, age = np.arange(t - new, t)[:, None], np.arange(t)[None, :]
+    estimate[(age >= position) | (age < position - capacity)] = np.inf
+    found = np.argpartition(estimate, k_found - 1, axis=1)[:, :k_found]  # [new, k_found]
+    differences = precise[found] - latest[:, None, :]  # [new, k_found, d]
+    distances = np.einsum("mkd,mkd->mk", differences, differences)
+    distances[np.isinf(np.take_along_axis(estimate, found, axis=1))] = np.inf
+    return np.pad(distances, ((0, 0), (0, k - k_found)), constant_values=np.inf)
