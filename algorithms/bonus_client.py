@@ -1,0 +1,177 @@
+"""The driver's side of the shared bonus: a queue in, a queue out, and recovery when the actor dies."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import ray
+from ray.exceptions import GetTimeoutError, ObjectLostError, OwnerDiedError, RayActorError, RayTaskError
+
+from bonuslab.algorithms.shared_bonus import SharedBonus
+
+logger = logging.getLogger(__name__)
+SNAPSHOT_INTERVAL = 20
+"""Batches between two snapshots of the actor; the batches since then are kept to be replayed."""
+
+
+@dataclass
+class _Pending:
+    """A batch on its way through the actor."""
+
+    fragments: list[ray.ObjectRef]
+    batch: ray.ObjectRef
+    metrics: ray.ObjectRef
+
+
+@dataclass
+class Processed:
+    """A batch that is ready to be learnt from."""
+
+    batch: Any
+    """The fragment with its reward columns, or a reference to it that the driver owns."""
+    metrics: dict[str, float]
+
+
+class LocalBonus:
+    """The shared bonus in this process (serial mode): a batch is ready as soon as it is submitted."""
+
+    def __init__(self, config: Any, observation_space: gym.Space, action_space: gym.Space) -> None:
+        self._bonus = SharedBonus(config, observation_space, action_space)
+        self._ready: deque[Processed] = deque()
+
+    @property
+    def depth(self) -> int:
+        """Batches that were submitted and not taken."""
+        return len(self._ready)
+
+    def submit(self, fragments: list[Any]) -> None:
+        """Process now."""
+        self._ready.append(Processed(*self._bonus.process(*fragments)))
+
+    def take(self, timeout_seconds: float) -> list[Processed]:
+        """Everything that is ready."""
+        ready = list(self._ready)
+        self._ready.clear()
+        return ready
+
+    def get_state(self) -> dict[str, Any]:
+        """The bonus's state."""
+        return self._bonus.get_state()
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """The inverse of `get_state`."""
+        self._bonus.set_state(state)
+
+    def close(self) -> None:
+        """Nothing to stop."""
+
+
+class RemoteBonus:
+    """The shared bonus as a Ray actor.
+
+    If the actor dies, a new one starts from the last snapshot, replays the batches since then, and goes on with those
+    that were on their way: the counts lose at most fragments whose runner died as well.
+    """
+
+    def __init__(self, config: Any, observation_space: gym.Space, action_space: gym.Space) -> None:
+        self._config = config
+        self._arguments = (config, observation_space, action_space)
+        self._pending: deque[_Pending] = deque()
+        self._journal: deque[ray.ObjectRef] = deque()
+        self._snapshot: ray.ObjectRef | None = None
+        self._next_snapshot: tuple[ray.ObjectRef, int] | None = None
+        self._submitted_since_snapshot = 0
+        self.restarts = 0
+        self.lost_batches = 0
+        self._start()
+
+    @property
+    def depth(self) -> int:
+        """Batches that were submitted and not taken."""
+        return len(self._pending)
+
+    def submit(self, fragments: list[ray.ObjectRef]) -> None:
+        """Send references to fragments through the actor."""
+        batch, metrics = self._actor.process.options(num_returns=2).remote(*fragments)
+        self._pending.append(_Pending(fragments, batch, metrics))
+        self._submitted_since_snapshot += 1
+        if self._submitted_since_snapshot >= SNAPSHOT_INTERVAL and self._next_snapshot is None:
+            # Calls run in order, so this snapshot holds exactly the batches submitted so far.
+            ahead = len(self._journal) + len(self._pending)
+            self._next_snapshot = (self._actor.get_state.remote(), ahead)
+            self._submitted_since_snapshot = 0
+
+    def take(self, timeout_seconds: float) -> list[Processed]:
+        """The batches that are ready, oldest first, waiting at most `timeout_seconds` for the first."""
+        ready: list[Processed] = []
+        while self._pending:
+            oldest = self._pending[0]
+            try:
+                metrics = ray.get(oldest.metrics, timeout=0 if ready else timeout_seconds)
+            except GetTimeoutError:
+                break
+            except RayTaskError as error:
+                raise error.as_instanceof_cause() from error
+            except (OwnerDiedError, ObjectLostError) as error:
+                # The runner that owned the fragment died before the actor had read it.
+                logger.warning("a fragment was lost with its runner: %s", type(error).__name__)
+                self._pending.popleft()
+                self.lost_batches += 1
+                continue
+            except RayActorError:
+                self._recover()
+                continue
+            self._pending.popleft()
+            self._journal.append(oldest.batch)
+            ready.append(Processed(oldest.batch, metrics))
+        self._trim_journal()
+        return ready
+
+    def get_state(self) -> dict[str, Any]:
+        """The actor's state after everything submitted so far."""
+        return ray.get(self._actor.get_state.remote())
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Give the actor a state; what was on its way before no longer counts."""
+        self._journal.clear()
+        self._next_snapshot = None
+        self._snapshot = ray.put(state)
+        ray.get(self._actor.set_state.remote(self._snapshot))
+
+    def close(self) -> None:
+        """Stop the actor."""
+        ray.kill(self._actor)
+
+    def _start(self) -> None:
+        self._actor = (
+            ray.remote(SharedBonus)
+            .options(num_cpus=self._config.num_cpus_for_bonus, num_gpus=self._config.num_gpus_for_bonus)
+            .remote(*self._arguments, self._snapshot)
+        )
+
+    def _recover(self) -> None:
+        self.restarts += 1
+        logger.warning("the bonus actor died; replaying %d batches since its last snapshot", len(self._journal))
+        self._next_snapshot = None
+        self._start()
+        for batch in self._journal:
+            self._actor.process.options(num_returns=2).remote(batch)
+        waiting, self._pending = self._pending, deque()
+        for item in waiting:
+            self.submit(item.fragments)
+
+    def _trim_journal(self) -> None:
+        """Forget the batches that the newest finished snapshot contains."""
+        if self._next_snapshot is None:
+            return
+        reference, ahead = self._next_snapshot
+        if len(self._journal) < ahead or not ray.wait([reference], timeout=0)[0]:
+            return
+        self._snapshot = reference
+        self._next_snapshot = None
+        for _ in range(ahead):
+            self._journal.popleft()

@@ -1,0 +1,75 @@
+"""AGAC (Flet-Berliac et al., 2021): pays for doing what an adversary that imitates the policy did not expect."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from bonuslab.algorithms.bonuses.base import Bonus, Metrics, Scope
+from bonuslab.algorithms.bonuses.episodic_counter import EpisodicCounter
+from bonuslab.algorithms.bonuses.registry import register
+from bonuslab.algorithms.bonuses.setting import Setting
+from bonuslab.algorithms.bonuses.sources.adversary import adversary
+from bonuslab.algorithms.bonuses.state_features import named_feature
+from bonuslab.algorithms.fragment import Fragment
+from bonuslab.envs.errors import InvalidInput
+
+
+@register("agac")
+class AGAC(Bonus):
+    """b_t = D_KL(π(·|s_t) ‖ π_adv(·|s_t)) + β / √N_e(ψ(s_{t+1})), with β = `episodic_coefficient`.
+
+    π is the policy that acted, π_adv a network of the same family that learns to imitate it with a smaller learning
+    rate. With β = 0 (the default) this is the global term that the paper's appendix combines with E3B. The paper
+    writes N_e(s_t); the released program counts s_{t+1}, as everywhere.
+    """
+
+    episodic_coefficient: float = 0.0
+    """β, the weight of the episodic count; 0 leaves it out."""
+    feature: str = "observation"
+    """ψ of the episodic count."""
+    convention: Literal["reference", "paper"] = "reference"
+    """N_e of s_{t+1} after counting it (what was run), or of s_t (the paper's equation)."""
+    learning_rate: float = 3e-5
+    """The adversary's, with Adam (paper's table)."""
+    loss_coefficient: float = 4e-5
+    """Factor of the adversary's loss (paper's table)."""
+
+    equation = "D_KL(π(·|s_t) ‖ π_adv(·|s_t)) + β / √N_e(s_{t+1})"
+    when = "Where new behaviour matters more than new states."
+
+    def __post_init__(self) -> None:
+        named_feature(self.feature)
+        if not self.episodic_coefficient >= 0:
+            raise InvalidInput(f"agac's episodic_coefficient must be 0 or more, not {self.episodic_coefficient}")
+
+    @property
+    def scope(self) -> Scope:  # type: ignore[override]
+        """Combined with the episodic count, global without."""
+        return "combined" if self.episodic_coefficient else "global"
+
+    def setup(self, setting: Setting) -> None:
+        self._adversary = adversary(setting, self.learning_rate, self.loss_coefficient)
+        self._counter = EpisodicCounter(self.feature, setting) if self.episodic_coefficient else None
+
+    def compute(self, fragment: Fragment) -> torch.Tensor:
+        bonus = self._adversary.divergence(fragment).detach().clamp(min=0)  # rounding can fall below 0
+        if self._counter is None:
+            return bonus
+        visits = self._counter.count(fragment)
+        counted = visits.following if self.convention == "reference" else visits.current  # [T, N]
+        return bonus + torch.from_numpy(self.episodic_coefficient / np.sqrt(counted)).to(bonus.device)
+
+    def learn(self, fragment: Fragment) -> Metrics:
+        return self._adversary.learn(fragment)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {} if self._counter is None else {"counter": self._counter.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        if ("counter" in state) != (self._counter is not None):
+            raise ValueError(f"saved {'with' if 'counter' in state else 'without'} the count; this bonus is {self}")
+        if self._counter is not None:
+            self._counter.load_state_dict(state["counter"])

@@ -1,0 +1,105 @@
+"""64-bit keys of arrays, a batch at a time: what stands in for a state in count tables."""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+
+Array = np.ndarray
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_WORD = np.uint64(0xD6E8FEB86659FD93)
+_S27, _S30, _S31, _S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
+_BYTE = np.uint64(8)
+_ZERO = np.uint64(0)
+_BLOCK = 32
+
+
+@numba.njit(cache=True, inline="always")
+def mix(key: np.uint64) -> np.uint64:
+    """A one-to-one scrambling of 64 bits in which every input bit moves half of the output (SplitMix64's)."""
+    key = (key ^ (key >> _S30)) * _MIX_1
+    key = (key ^ (key >> _S27)) * _MIX_2
+    return key ^ (key >> _S31)
+
+
+@numba.njit(cache=True, inline="always")
+def _absorb(state: np.uint64, word: np.uint64) -> np.uint64:
+    # One-to-one in the word for a given state and the other way round, so two rows that differ in one word
+    # never collide.
+    word = word * _WORD
+    state = (state ^ word ^ (word >> _S32)) * _MIX_1
+    return state ^ (state >> _S32)
+
+
+@numba.njit(cache=True)
+def _hash_words(words: Array, out: Array) -> None:
+    for row in range(words.shape[0]):
+        state = _GOLDEN
+        for column in range(words.shape[1]):
+            state = _absorb(state, words[row, column])
+        out[row] = mix(state)
+
+
+@numba.njit(cache=True)
+def _hash_texts(texts: Array, out: Array) -> None:
+    for row in range(texts.shape[0]):
+        end = 0
+        while end < texts.shape[1] and texts[row, end] != 0:
+            end += 1
+        while end > 0 and texts[row, end - 1] == 32:
+            end -= 1
+        state = _absorb(_GOLDEN, np.uint64(end))
+        word = _ZERO
+        for column in range(end):
+            word = (word << _BYTE) | np.uint64(texts[row, column])
+            if column % 8 == 7:
+                state = _absorb(state, word)
+                word = _ZERO
+        out[row] = mix(_absorb(state, word))
+
+
+@numba.vectorize(["uint64(uint64, uint64)"], cache=True)
+def chain(key: np.uint64, other: np.uint64) -> np.uint64:
+    """A key of the ordered pair (key, other)."""
+    return mix(_absorb(_absorb(_GOLDEN, key), other))
+
+
+@numba.vectorize(["uint64(uint64)"], cache=True)
+def _scramble(key: np.uint64) -> np.uint64:
+    return mix(key)
+
+
+def pair_keys(first: Array, second: Array) -> Array:
+    """[B] uint64: a key for each pair of 32-bit integers; different pairs never share one."""
+    low = second.astype(np.int64) & np.int64(0xFFFFFFFF)
+    return _scramble(((first.astype(np.int64) << 32) | low).view(np.uint64))
+
+
+def hash_rows(rows: Array) -> Array:
+    """[B] uint64: a key of the contents of each row of [B, ...]."""
+    if np.issubdtype(rows.dtype, np.floating):
+        rows = rows + 0.0  # -0.0 and 0.0 are the same state
+    size = math.prod(rows.shape[1:]) * rows.dtype.itemsize
+    data = np.ascontiguousarray(rows).reshape(len(rows), size // rows.dtype.itemsize).view(np.uint8)
+    out = np.empty(len(rows), np.uint64)
+    if size % 8 == 0:
+        _hash_words(data.view(np.uint64), out)
+        return out
+    padded = np.zeros((_BLOCK, size + -size % 8), np.uint8)  # small enough to stay in the cache
+    for start in range(0, len(rows), _BLOCK):
+        block = data[start : start + _BLOCK]
+        padded[: len(block), :size] = block
+        _hash_words(padded[: len(block)].view(np.uint64), out[start : start + _BLOCK])
+    return out
+
+
+def hash_texts(texts: Array) -> Array:
+    """[B] uint64: a key of each zero-terminated text of [B, L] uint8, without the spaces at its end."""
+    out = np.empty(len(texts), np.uint64)
+    _hash_texts(texts, out)
+    return out

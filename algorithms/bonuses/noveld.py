@@ -1,0 +1,79 @@
+"""NovelD (Zhang et al., 2021): pays where novelty rises, at the border of what is known."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+
+from bonuslab.algorithms.bonuses.base import Bonus, Metrics, Scope
+from bonuslab.algorithms.bonuses.episodic_counter import EpisodicCounter
+from bonuslab.algorithms.bonuses.registry import register
+from bonuslab.algorithms.bonuses.setting import Setting
+from bonuslab.algorithms.bonuses.sources.distillation import distillation
+from bonuslab.algorithms.bonuses.state_features import named_feature
+from bonuslab.algorithms.fragment import Fragment
+from bonuslab.envs.errors import InvalidInput
+
+
+@register("noveld")
+class NovelD(Bonus):
+    """b_t = [n(s_{t+1}) − c n(s_t)]₊, times 1[N_e(ψ(s_{t+1})) = 1] if `episodic`.
+
+    n is RND's novelty, ‖f − f̄‖ ("reference") or ‖f − f̄‖² ("paper"). Without `episodic` (the default) this is the
+    global term that the paper's appendix multiplies with E3B; `noveld(episodic=true)` is NovelD as published.
+    c = 0 gives RND's bonus.
+    """
+
+    c: float = 0.1
+    """How much of the novelty already reached is taken off (paper's table)."""
+    episodic: bool = False
+    """Pay only for the first visit of the episode, as NovelD alone does."""
+    feature: str = "observation"
+    """ψ of the episodic count."""
+    networks: Literal["shared", "full"] = "shared"
+    """As for `rnd`."""
+    convention: Literal["reference", "paper"] = "reference"
+    """Norm (what was run) or its square (the paper's equation)."""
+    learning_rate: float = 1e-4
+    """The predictor's, with Adam (paper's table)."""
+
+    equation = "[‖f(s_{t+1}) − f̄(s_{t+1})‖ − c ‖f(s_t) − f̄(s_t)‖]₊, with episodic=true · 1[N_e(s_{t+1}) = 1]"
+    when = "As RND, and where only crossing into new territory should pay."
+
+    def __post_init__(self) -> None:
+        named_feature(self.feature)
+        if not self.c >= 0:
+            raise InvalidInput(f"noveld's c must be 0 or more, not {self.c}")
+
+    @property
+    def scope(self) -> Scope:  # type: ignore[override]
+        """Combined with the episodic indicator, global without."""
+        return "combined" if self.episodic else "global"
+
+    def setup(self, setting: Setting) -> None:
+        self._source = distillation(setting, self.networks, self.convention, self.learning_rate)
+        self._counter = EpisodicCounter(self.feature, setting) if self.episodic else None
+
+    def compute(self, fragment: Fragment) -> torch.Tensor:
+        T, N = fragment.action.shape
+        novelty = self._source.novelty(fragment)
+        before = novelty[: T * N].view(T, N)
+        after = novelty[torch.from_numpy(fragment.next_state_index())]
+        bonus = (after - self.c * before).clamp(min=0)
+        if self._counter is not None:
+            new = self._counter.count(fragment).following == 1  # [T, N]
+            bonus = bonus * torch.from_numpy(new).to(bonus.device)
+        return bonus
+
+    def learn(self, fragment: Fragment) -> Metrics:
+        return self._source.learn(fragment)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {} if self._counter is None else {"counter": self._counter.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        if ("counter" in state) != self.episodic:
+            raise ValueError(f"saved {'with' if 'counter' in state else 'without'} the indicator; this bonus is {self}")
+        if self._counter is not None:
+            self._counter.load_state_dict(state["counter"])

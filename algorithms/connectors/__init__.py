@@ -1,0 +1,1 @@
+"""Pieces of RLlib's learner connector pipeline that work on fragments."""

@@ -1,0 +1,58 @@
+"""Evaluation: whole episodes on held-out contexts, greedy and sampled, without any bonus."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from bonuslab.algorithms.networks import PolicyNetwork
+from bonuslab.algorithms.rollout import sample
+from bonuslab.envs.lanes import FinishedEpisode, Lanes
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a number of episodes came to."""
+
+    episodes: list[FinishedEpisode]
+
+    def metrics(self) -> dict[str, float]:
+        """Means over the episodes."""
+        returns = np.array([episode.total_reward for episode in self.episodes])
+        return {
+            "episode_return_mean": float(returns.mean()),
+            "episode_return_std": float(returns.std()),
+            "episode_len_mean": float(np.mean([episode.length for episode in self.episodes])),
+            "win_rate": float(np.mean([episode.end_status == "won" for episode in self.episodes])),
+            "num_episodes": float(len(self.episodes)),
+        }
+
+
+@torch.inference_mode()
+def evaluate(network: PolicyNetwork, lanes: Lanes, num_episodes: int, greedy: bool, seed: int) -> Evaluation:
+    """Play until every lane has its share of `num_episodes`.
+
+    Each lane's first episodes count, not the first to finish anywhere: those would be the short ones.
+    """
+    share = -(-num_episodes // lanes.num_lanes)
+    wanted = [min(share, num_episodes - share * lane) for lane in range(lanes.num_lanes)]
+    random = torch.Generator().manual_seed(seed)
+    observations: dict[str, Any] = lanes.reset()
+    first = np.ones(lanes.num_lanes, bool)
+    state = network.initial_state(lanes.num_lanes)
+    done: list[FinishedEpisode] = []
+    while any(count > 0 for count in wanted):
+        tensors = {key: torch.from_numpy(rows) for key, rows in observations.items()}
+        output = network.act(tensors, torch.from_numpy(first), state)
+        state = output.state
+        action = output.logits.argmax(-1) if greedy else sample(output.logits, random)
+        step = lanes.step(action.numpy())
+        observations, first = step.observations, step.terminated | step.truncated
+        for episode in step.finished:
+            if wanted[episode.lane] > 0:
+                done.append(episode)
+            wanted[episode.lane] -= 1
+    return Evaluation(done)

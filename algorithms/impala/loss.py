@@ -1,0 +1,93 @@
+"""IMPALA's loss on a fragment, and a clipped variant that allows several passes over the same data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from bonuslab.algorithms.finite import require_finite
+from bonuslab.algorithms.vtrace import vtrace
+
+
+@dataclass(frozen=True)
+class LossSettings:
+    """The numbers of the loss."""
+
+    discount: float
+    entropy_cost: float
+    baseline_cost: float
+    clip_rho: float
+    clip_c: float
+    trace_decay: float
+    """λ of V-trace: c_i = λ min(c̄, π/μ)."""
+    surrogate_clip: float | None
+    """None: the policy gradient of the IMPALA paper. A number ε: PPO's clipped objective on V-trace's advantages."""
+    normalise_advantages: bool
+
+
+def impala_loss(
+    *,
+    logits: torch.Tensor,
+    value: torch.Tensor,
+    next_value: torch.Tensor,
+    behaviour_logits: torch.Tensor,
+    action: torch.Tensor,
+    reward: torch.Tensor,
+    terminated: torch.Tensor,
+    truncated: torch.Tensor,
+    settings: LossSettings,
+) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """Loss (summed over time, mean over lanes) and its parts. `logits` are [T, N, A], all else [T, N]."""
+    require_finite("policy logits", logits.detach())
+    require_finite("value", value.detach())
+    require_finite("reward", reward)
+    log_policy = torch.log_softmax(logits, -1)  # [T, N, A]
+    log_prob = log_policy.gather(-1, action.unsqueeze(-1)).squeeze(-1)
+    behaviour_log_prob = torch.log_softmax(behaviour_logits, -1).gather(-1, action.unsqueeze(-1)).squeeze(-1)
+    log_ratio = log_prob - behaviour_log_prob
+    trace = vtrace(
+        log_ratio=log_ratio.detach(),
+        reward=reward,
+        value=value.detach(),
+        next_value=next_value,
+        terminated=terminated,
+        truncated=truncated,
+        discount=settings.discount,
+        trace_decay=settings.trace_decay,
+        clip_rho=settings.clip_rho,
+        clip_c=settings.clip_c,
+    )
+    advantages = trace.advantages
+    if settings.normalise_advantages:
+        advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+
+    if settings.surrogate_clip is None:
+        policy_loss = _over_time(-log_prob * trace.rho * advantages)
+    else:
+        ratio = log_ratio.exp()
+        clipped = ratio.clamp(1 - settings.surrogate_clip, 1 + settings.surrogate_clip)
+        policy_loss = _over_time(-torch.minimum(ratio * advantages, clipped * advantages))
+    baseline_loss = _over_time(0.5 * (trace.targets - value) ** 2)
+    entropy = -(log_policy.exp() * log_policy).sum(-1)  # [T, N]
+    entropy_loss = _over_time(-entropy)
+
+    parts = {"policy_loss": policy_loss, "baseline_loss": baseline_loss, "entropy_loss": entropy_loss}
+    for name, part in parts.items():
+        require_finite(name.replace("_", " "), part.detach())
+    loss = policy_loss + settings.baseline_cost * baseline_loss + settings.entropy_cost * entropy_loss
+    metrics = {
+        **parts,
+        "entropy": entropy.mean(),
+        "advantage_mean": trace.advantages.mean(),
+        "advantage_std": trace.advantages.std(),
+        "value_mean": value.mean(),
+        "importance_weight_mean": log_ratio.exp().mean(),
+        "kl_to_behaviour": -log_ratio.mean(),
+    }
+    return loss, {name: part.detach() for name, part in metrics.items()}
+
+
+def _over_time(loss: torch.Tensor) -> torch.Tensor:
+    """Sum over time, mean over lanes: [T, N] → []."""
+    return loss.sum(0).mean()

@@ -1,0 +1,103 @@
+"""Which processes a run has and where they sit: a laptop, a workstation with a GPU, or a cluster."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+
+import ray
+import torch
+
+from bonuslab.algorithms.impala.config import IMPALAConfig
+from bonuslab.envs.errors import unknown
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Processes and their resources."""
+
+    name: str
+    num_runners: int
+    """Processes that play."""
+    learner_in_driver: bool
+    """Learn in the driver's process (one machine), or in learners of their own (a cluster)."""
+    num_learners: int = 1
+    learner_gpus: float = 0.0
+    """GPUs of each learner."""
+    bonus_gpus: float = 0.0
+    """GPUs of the bonus actor."""
+    learner_threads: int = 1
+    bonus_threads: int = 1
+    requests_per_runner: int = 1
+    """Fragments asked of a runner ahead; two hide the way to the driver, one keeps the policy fresher."""
+    max_queued_batches: int = 2
+
+    def configure(self, config: IMPALAConfig) -> IMPALAConfig:
+        """Set these resources in an RLlib configuration."""
+        config.env_runners(num_env_runners=self.num_runners, num_cpus_per_env_runner=1)
+        config.max_requests_in_flight_per_env_runner = self.requests_per_runner
+        config.learners(
+            num_learners=0 if self.learner_in_driver else self.num_learners,
+            num_gpus_per_learner=self.learner_gpus,
+            num_cpus_per_learner=self.learner_threads,
+        )
+        return config.training(
+            threads_per_learner=self.learner_threads,
+            threads_per_bonus=self.bonus_threads,
+            num_gpus_for_bonus=self.bonus_gpus,
+            max_queued_batches=self.max_queued_batches,
+        )
+
+
+LAPTOP = Plan("laptop", num_runners=1, learner_in_driver=True)
+
+
+def workstation(cpus: int, gpus: float) -> Plan:
+    """All cores but two play; learner and bonus share the first GPU, or take a core each."""
+    share = gpus > 0
+    return Plan(
+        "workstation",
+        num_runners=max(1, cpus - 2),
+        learner_in_driver=True,
+        learner_gpus=0.6 if share else 0.0,
+        bonus_gpus=0.4 if share else 0.0,
+        learner_threads=1 if share else max(1, cpus // 4),
+        requests_per_runner=2,
+        max_queued_batches=4,
+    )
+
+
+def cluster(cpus: int, gpus: float) -> Plan:
+    """Learner and bonus on GPUs of their own where there are two; every other core plays."""
+    learner_gpus = min(1.0, gpus)
+    return replace(
+        workstation(cpus, 0),
+        name="cluster",
+        learner_in_driver=False,
+        num_runners=max(1, cpus - 4),
+        learner_gpus=learner_gpus,
+        bonus_gpus=min(1.0, max(0.0, gpus - learner_gpus)),
+        learner_threads=1 if gpus else 4,
+    )
+
+
+PLANS = ("auto", "laptop", "workstation", "cluster")
+
+
+def choose_plan(name: str = "auto", cpus: int | None = None, gpus: float | None = None) -> Plan:
+    """The named plan for what is there, or the one that fits it best."""
+    if name not in PLANS:
+        raise unknown("resource plan", name, PLANS)
+    nodes = 1
+    if ray.is_initialized():
+        total = ray.cluster_resources()
+        nodes = len(ray.nodes())
+        cpus = int(total.get("CPU", 1)) if cpus is None else cpus
+        gpus = total.get("GPU", 0.0) if gpus is None else gpus
+    cpus = (os.cpu_count() or 1) if cpus is None else cpus
+    gpus = float(torch.cuda.device_count()) if gpus is None else gpus
+    if name == "auto":
+        name = "cluster" if nodes > 1 else "laptop" if cpus < 4 else "workstation"
+    if name == "laptop":
+        return LAPTOP
+    return workstation(cpus, gpus) if name == "workstation" else cluster(cpus, gpus)

@@ -1,0 +1,138 @@
+"""Acting: N lanes and one policy network fill fragments, one batched forward pass a step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from bonuslab.algorithms.fragment import Fragment
+from bonuslab.algorithms.networks import PolicyNetwork
+from bonuslab.envs.lanes import FinishedEpisode, Lanes
+
+LANES_PER_RUNNER = 1 << 20
+"""Lane numbers of runner k start at k times this."""
+
+
+class Rollout:
+    """The running episodes of N lanes under one policy; `collect` gives the next fragment."""
+
+    def __init__(self, lanes: Lanes, network: PolicyNetwork, runner: int, seed: int, keep_features: bool) -> None:
+        self._lanes = lanes
+        self._network = network
+        self._keep_features = keep_features
+        self._lane_numbers = runner * LANES_PER_RUNNER + np.arange(lanes.num_lanes)
+        self._random = torch.Generator().manual_seed(seed)
+        self._sequence = 0
+        self._episode = np.zeros(lanes.num_lanes, np.int64)
+        self._first = np.ones(lanes.num_lanes, bool)
+        self._observations = lanes.reset()
+        self._state = network.initial_state(lanes.num_lanes)
+
+    @torch.inference_mode()
+    def collect(self, num_steps: int, weights_version: int = 0) -> tuple[Fragment, list[FinishedEpisode]]:
+        """Play `num_steps` steps in every lane."""
+        T, N = num_steps, self._lanes.num_lanes
+        rows = {key: np.empty((T + 1, *value.shape), value.dtype) for key, value in self._observations.items()}
+        for key, value in self._observations.items():
+            rows[key][0] = value
+        action = np.empty((T, N), np.int64)
+        logits = np.empty((T, N, int(self._lanes.action_space.n)), np.float32)
+        reward = np.empty((T, N), np.float32)
+        terminated, truncated = np.empty((T, N), bool), np.empty((T, N), bool)
+        first = np.empty((T + 1, N), bool)
+        episode, context = np.empty((T + 1, N), np.int64), np.empty((T + 1, N), np.int64)
+        first[0], episode[0], context[0] = self._first, self._episode, self._lanes.contexts
+        initial_state = tuple(part.numpy().copy() for part in self._state)
+        features: list[np.ndarray] = []
+        finished: list[FinishedEpisode] = []
+        final_index: list[tuple[int, int]] = []
+        final_states: list[tuple[torch.Tensor, ...]] = []
+
+        for t in range(T):
+            tensors = {key: torch.from_numpy(value[t]) for key, value in rows.items()}
+            output = self._network.act(tensors, torch.from_numpy(first[t]), self._state)
+            self._state = output.state
+            logits[t] = output.logits.numpy()
+            chosen = sample(output.logits, self._random)
+            action[t] = chosen.numpy()
+            if self._keep_features:
+                features.append(output.features.numpy().copy())
+
+            step = self._lanes.step(action[t], out={key: value[t + 1] for key, value in rows.items()})
+            reward[t], terminated[t], truncated[t] = step.reward, step.terminated, step.truncated
+            first[t + 1] = step.terminated | step.truncated
+            episode[t + 1] = episode[t] + first[t + 1]
+            context[t + 1] = self._lanes.contexts
+            finished += step.finished
+            final_index += [(t, ended.lane) for ended in step.finished]
+            final_states += [tuple(part[:, ended.lane] for part in self._state) for ended in step.finished]
+
+        self._observations = {key: value[T] for key, value in rows.items()}
+        self._first, self._episode = first[T], episode[T]
+        fragment = Fragment(
+            observations=rows,
+            action=action,
+            behaviour_logits=logits,
+            reward=reward,
+            first=first,
+            terminated=terminated,
+            truncated=truncated,
+            episode=episode,
+            context=context,
+            lane=self._lane_numbers,
+            sequence=np.full(N, self._sequence, np.int64),
+            finals=stack_finals(finished, rows),
+            final_index=np.array(final_index, np.int64).reshape(-1, 2),
+            state=initial_state,
+            final_state=self._stack_states(final_states),
+            policy_features=self._last_features(features, rows) if self._keep_features else None,
+            weights_version=weights_version,
+        )
+        self._sequence += 1
+        return fragment, finished
+
+    def get_state(self) -> dict[str, Any]:
+        """All that is needed to play on exactly as if nothing had happened."""
+        return {
+            "lanes": self._lanes.get_state(),
+            "random": self._random.get_state(),
+            "sequence": self._sequence,
+            "episode": self._episode.copy(),
+            "first": self._first.copy(),
+            "observations": {key: value.copy() for key, value in self._observations.items()},
+            "state": tuple(part.clone() for part in self._state),
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """The inverse of `get_state`: the lanes replay their running episodes."""
+        self._lanes.set_state(state["lanes"])
+        self._random.set_state(state["random"])
+        self._sequence = state["sequence"]
+        self._episode, self._first = state["episode"], state["first"]
+        self._observations = state["observations"]
+        self._state = state["state"]
+
+    def _stack_states(self, states: list[tuple[torch.Tensor, ...]]) -> tuple[np.ndarray, ...]:
+        """[layers, F, hidden] each."""
+        if not states:
+            return tuple(part[:, :0].numpy() for part in self._state)
+        return tuple(torch.stack(parts, 1).numpy() for parts in zip(*states, strict=True))
+
+    def _last_features(self, features: list[np.ndarray], rows: dict[str, np.ndarray]) -> np.ndarray:
+        """[T + 1, N, d]: the recorded encodings and that of the last row, which nobody has acted on yet."""
+        last = self._network.encoder({key: torch.from_numpy(value[-1]) for key, value in rows.items()})
+        return np.stack([*features, last.numpy()])
+
+
+def sample(logits: torch.Tensor, random: torch.Generator) -> torch.Tensor:
+    """[N]: one action a lane, drawn from softmax(logits)."""
+    return torch.multinomial(torch.softmax(logits, -1), 1, generator=random).squeeze(-1)
+
+
+def stack_finals(finished: list[FinishedEpisode], rows: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """[F, ...]: the true last observations, or empty arrays of the right shape."""
+    if not finished:
+        return {key: np.empty((0, *value.shape[2:]), value.dtype) for key, value in rows.items()}
+    return {key: np.stack([ended.final_observation[key] for ended in finished]) for key in rows}

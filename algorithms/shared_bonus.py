@@ -1,0 +1,48 @@
+"""The bonus model of a trial: one place through which every fragment passes on its way to the learner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import torch
+
+from bonuslab.algorithms.connectors.intrinsic_reward import FRAGMENT, METRICS
+from bonuslab.algorithms.fragment import Fragment, join_lanes
+from bonuslab.algorithms.runner import Failure
+
+
+class SharedBonus:
+    """Runs the learner connector pipeline on fragments. A Ray actor where there are workers, a plain object where not.
+
+    Because all fragments pass here, counts are truly global, episodic memory sees every lane's fragments in order,
+    and one model serves any number of learners.
+    """
+
+    def __init__(
+        self, config: Any, observation_space: gym.Space, action_space: gym.Space, state: dict[str, Any] | None = None
+    ) -> None:
+        if not config.serial:
+            torch.set_num_threads(config.threads_per_bonus)
+        device = "cuda" if config.num_gpus_for_bonus > 0 else "cpu"
+        self._pipeline = config.build_learner_connector(observation_space, action_space, device=device)
+        if state is not None:
+            self.set_state(state)
+
+    def process(self, *fragments: Fragment | Failure) -> tuple[Fragment, dict[str, float]]:
+        """One fragment of all lanes with its reward columns, and the bonus's metrics."""
+        for fragment in fragments:
+            if isinstance(fragment, Failure):
+                raise RuntimeError(f"a runner failed: {fragment.text}")
+        joined = join_lanes(fragments)  # type: ignore[arg-type]
+        shared: dict[str, Any] = {}
+        self._pipeline(rl_module=None, batch={FRAGMENT: joined}, episodes=[], shared_data=shared)
+        return joined, shared[METRICS]
+
+    def get_state(self) -> dict[str, Any]:
+        """Everything the pipeline has learnt and remembers."""
+        return self._pipeline.get_state()
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """The inverse of `get_state`."""
+        self._pipeline.set_state(state)

@@ -1,0 +1,184 @@
+"""`bonuslab doctor`: what this machine has, which environments run on it, and what to do about the rest."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import metadata
+
+from bonuslab.platform.cli.machine import Machine, this_machine
+
+PACKAGES = {
+    "bonuslab": "bonuslab",
+    "ray": "ray",
+    "torch": "torch",
+    "gymnasium": "gymnasium",
+    "nle": "nle",
+    "minihack": "minihack",
+    "ale": "ale-py",
+    "mlflow": "mlflow",
+    "habitat": "habitat-lab",
+}
+"""Name shown -> name of the distribution."""
+
+PROBE_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Check:
+    """Whether one environment runs here."""
+
+    works: bool
+    detail: str
+    """What was done, or the last line of the error."""
+    remedy: str = ""
+    """One sentence on what to do; empty when it works."""
+
+
+def probe_minihack() -> str:
+    """Start a game, take a few steps."""
+    from bonuslab.envs.minihack import make
+
+    env = make("MultiRoom-N2-S4")
+    try:
+        env.reset(options={"context": 7})
+        for action in range(4):
+            env.step(action)
+    finally:
+        env.close()
+    return "started a game and took 4 steps"
+
+
+def probe_atari() -> str:
+    """Load Montezuma's Revenge, take a few steps."""
+    import ale_py
+    from ale_py.roms import get_rom_path
+
+    path = get_rom_path("montezuma_revenge")
+    if path is None or not path.is_file():
+        raise FileNotFoundError("ale-py has no ROM of Montezuma's Revenge")
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+    ale = ale_py.ALEInterface()
+    ale.loadROM(path)
+    for _ in range(4):
+        ale.act(ale_py.Action.NOOP)
+    return "loaded Montezuma's Revenge and took 4 steps"
+
+
+def probe_habitat() -> str:
+    """Import the simulator and the library on top."""
+    import habitat
+    import habitat_sim
+
+    return f"imported habitat-sim {habitat_sim.__version__} and habitat-lab {habitat.__version__}"
+
+
+PROBES: dict[str, tuple[Callable[[], str], str]] = {
+    "minihack": (probe_minihack, "Set the environment up again: `rm -rf .venv && make venv`."),
+    "atari": (probe_atari, "Install it: `pip install ale-py==0.12.1`, which brings the ROMs along."),
+    "habitat": (
+        probe_habitat,
+        "Optional, and on conda only: build the image of deploy/Dockerfile.habitat, "
+        "or `conda install -c conda-forge -c aihabitat habitat-sim headless` and `pip install 'bonuslab[habitat]'`.",
+    ),
+}
+"""Environment -> what to try, and what to do if it fails."""
+
+
+def check(name: str) -> Check:
+    """Run one probe in a process of its own, so that a crash in a simulator's C++ does not end the doctor."""
+    code = f"from bonuslab.platform.cli import doctor; print(doctor.PROBES[{name!r}][0]())"
+    remedy = PROBES[name][1]
+    try:
+        result = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code],
+            capture_output=True,
+            text=True,
+            timeout=PROBE_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Check(False, f"no answer within {PROBE_SECONDS} s", remedy)
+    if result.returncode == 0:
+        return Check(True, result.stdout.strip().splitlines()[-1])
+    errors = [line.strip() for line in result.stderr.splitlines() if line.strip()]
+    return Check(False, errors[-1] if errors else f"ended with status {result.returncode}", remedy)
+
+
+def versions() -> dict[str, str | None]:
+    """Installed versions; None where a package is missing."""
+    found: dict[str, str | None] = {"python": sys.version.split()[0]}
+    for name, distribution in PACKAGES.items():
+        try:
+            found[name] = metadata.version(distribution)
+        except metadata.PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+def advice(machine: Machine) -> list[str]:
+    """A sentence for each thing about the machine that will hurt."""
+    sentences = []
+    if not machine.shm_writable:
+        sentences.append("/dev/shm cannot be written: games go to the temporary folder and resets get slower.")
+    elif machine.shm_gib < 1:
+        sentences.append("/dev/shm is small for Ray: start the container with `--shm-size=2g` or more.")
+    if machine.memory_free_gib < 2:
+        sentences.append("Less than 2 GiB of memory is free: use few runners, or expect Ray to kill workers.")
+    if not machine.gpus:
+        sentences.append("No GPU was found: networks are computed on the CPU.")
+    if machine.compiler is None:
+        sentences.append("No C compiler: install gcc, which packages without a wheel for this Python need.")
+    return sentences
+
+
+class DoctorCommand:
+    """See `help`."""
+
+    help = "show versions and hardware, try every environment, and say what is missing"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the command's arguments."""
+        parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+
+    def run(self, arguments: Namespace) -> int:
+        """Examine; status 0 when MiniHack runs, 1 when it does not."""
+        machine = this_machine()
+        checks = {name: check(name) for name in PROBES}
+        if arguments.json:
+            report = {
+                "versions": versions(),
+                "machine": dataclasses.asdict(machine),
+                "environments": {name: dataclasses.asdict(result) for name, result in checks.items()},
+                "advice": advice(machine),
+            }
+            print(json.dumps(report, indent=2))
+        else:
+            print("\n".join(_report(machine, checks)))
+        return 0 if checks["minihack"].works else 1
+
+
+def _report(machine: Machine, checks: dict[str, Check]) -> list[str]:
+    shm = f"{machine.shm_gib:g} GiB, {'writable' if machine.shm_writable else 'not writable'}"
+    lines = ["versions"]
+    lines += [f"  {name:<10} {version or 'not installed'}" for name, version in versions().items()]
+    lines += [
+        "machine",
+        f"  {'cores':<10} {machine.cores}",
+        f"  {'memory':<10} {machine.memory_gib:g} GiB, {machine.memory_free_gib:g} GiB free",
+        f"  {'GPUs':<10} {'; '.join(machine.gpus) or 'none'}",
+        f"  {'/dev/shm':<10} {shm if machine.shm_gib else 'missing'}",
+        f"  {'compiler':<10} {machine.compiler or 'none'}",
+        "environments",
+    ]
+    for name, result in checks.items():
+        lines.append(f"  {name:<10} {'works' if result.works else 'does not run'}: {result.detail}")
+        if result.remedy:
+            lines.append(f"  {'':<10} {result.remedy}")
+    sentences = advice(machine)
+    return lines + (["advice", *(f"  {sentence}" for sentence in sentences)] if sentences else [])

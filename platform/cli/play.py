@@ -1,0 +1,178 @@
+"""`bonuslab play`: watch an agent play one episode, in the terminal or as a picture."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.envs.minihack import MiniHackEnv, Task, make, render, task
+from bonuslab.envs.minihack.contexts import check_context, parse_count
+from bonuslab.envs.minihack.explorer import Explorer
+from bonuslab.platform.cli.film import Film, picture_path
+from bonuslab.platform.cli.screen import Screen
+
+AGENTS = ("random", "scripted")
+DELAY_SECONDS = 0.1
+Observation = dict[str, np.ndarray]
+
+
+class Agent(Protocol):
+    """Plays one episode."""
+
+    def act(self, observation: Observation) -> int:
+        """The next action."""
+
+
+class RandomAgent:
+    """Every action is equally likely."""
+
+    def __init__(self, num_actions: int, seed: int) -> None:
+        self._num_actions = num_actions
+        self._rng = np.random.default_rng(seed)
+
+    def act(self, observation: Observation) -> int:
+        """The next action."""
+        return int(self._rng.integers(self._num_actions))
+
+
+def make_agent(name: str, of_task: Task, seed: int) -> Agent:
+    """An agent by name."""
+    if name == "random":
+        return RandomAgent(len(of_task.actions), seed)
+    if name == "scripted":
+        return Explorer(of_task.actions, seed)
+    raise unknown("agent", name, AGENTS)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The state after some steps."""
+
+    observation: Observation
+    context: int
+    step: int
+    action: str
+    """Name of the action that led here; empty at the start."""
+    total_reward: float
+    ending: str
+    """How the episode ended, or empty."""
+
+    def status(self) -> str:
+        """The line under the map."""
+        parts = [
+            f"step {self.step}",
+            f"return {self.total_reward:.2f}",
+            render.status_text(self.observation["blstats"]),
+        ]
+        return "   ".join([*parts, self.ending or self.action])
+
+
+def episode(env: MiniHackEnv, agent: Agent, max_steps: int, context: int | None) -> Iterator[Moment]:
+    """Play, and hand out every moment from the first observation on."""
+    observation, info = env.reset(options={"context": context})
+    context = int(info["context"])
+    total, ending = 0.0, ""
+    shown = observation
+    yield Moment(shown, context, 0, "", total, ending)
+    for step in range(1, max_steps + 1):
+        action = agent.act(observation)
+        observation, reward, terminated, truncated, info = env.step(action)
+        total += float(reward)
+        if observation["blstats"].any():  # all zero after a death, as are the map and the message
+            shown = observation
+        if terminated or truncated:
+            ending = str(info["end_status"]).replace("_", " ")
+        yield Moment(shown, context, step, env.task.action_names[action], total, ending)
+        if ending:
+            return
+
+
+class PlayCommand:
+    """See `help`."""
+
+    help = "watch a random or a scripted agent play, or save a picture of it"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the command's arguments."""
+        parser.add_argument("task", help="a name of `bonuslab tasks`")
+        parser.add_argument("--context", type=int, metavar="ID", help="play this context; otherwise one is drawn")
+        parser.add_argument("--contexts", default="inf", metavar="N", help="draw from N contexts (default inf)")
+        parser.add_argument("--seed", type=int, default=0, help="of the draw and of the agent (default 0)")
+        parser.add_argument("--steps", type=int, metavar="N", help="stop after N steps; otherwise at the end")
+        parser.add_argument("--agent", default="random", help=f"{' or '.join(AGENTS)} (default random)")
+        parser.add_argument("--delay", type=float, metavar="S", help=f"seconds per step (default {DELAY_SECONDS})")
+        parser.add_argument("--save", metavar="FILE", help="write a .gif of the episode or a .png of its last moment")
+
+    def run(self, arguments: Namespace) -> int:
+        """Play one episode."""
+        of_task, path = task(arguments.task), picture_path(arguments.save) if arguments.save else None
+        for name in ("seed", "steps", "delay"):
+            value = getattr(arguments, name)
+            if value is not None and not 0 <= value < math.inf:
+                raise InvalidInput(f"--{name} {value} cannot be used; it must be 0 or more")
+        parse_count(arguments.contexts)
+        if arguments.context is not None:
+            check_context(arguments.context)
+        agent = make_agent(arguments.agent, of_task, arguments.seed)
+        steps = of_task.max_steps if arguments.steps is None else arguments.steps
+        delay = DELAY_SECONDS if arguments.delay is None else arguments.delay
+        env = make(of_task, contexts=arguments.contexts, seed=arguments.seed)
+        try:
+            moments = episode(env, agent, steps, arguments.context)
+            if path is not None:
+                last = _save(moments, path, delay)
+            elif sys.stdout.isatty() and _fits():
+                last = _draw_in_place(moments, delay)
+            else:
+                last = _print_last(moments)
+        finally:
+            env.close()
+        how = last.ending or "not over"
+        print(f"{of_task.name} context {last.context}: {how} after {last.step} steps, return {last.total_reward:.2f}")
+        if path is not None:
+            print(f"saved {path}")
+        return 0
+
+
+def _save(moments: Iterator[Moment], path: Path, delay: float) -> Moment:
+    film = Film()
+    for moment in moments:
+        film.add(moment.observation, moment.status())
+    film.save(path, delay)
+    return moment
+
+
+def _fits() -> bool:
+    """Whether the terminal holds the whole map, a line above and two below; drawing in place needs that."""
+    columns, lines = shutil.get_terminal_size()
+    return columns >= 79 and lines >= 24
+
+
+def _draw_in_place(moments: Iterator[Moment], delay: float) -> Moment:
+    with Screen() as screen:
+        for moment in moments:
+            glyphs, blstats = moment.observation["glyphs"], moment.observation["blstats"]
+            picture = render.text_lines(glyphs, render.agent_cell(blstats))
+            screen.show([render.message_text(moment.observation["message"]), *picture, moment.status()])
+            if not moment.ending:
+                time.sleep(delay)
+    return moment
+
+
+def _print_last(moments: Iterator[Moment]) -> Moment:
+    for moment in moments:
+        last = moment
+    glyphs = last.observation["glyphs"]
+    picture = render.text_lines(glyphs, box=render.used_part(glyphs, margin=0), colour=False)
+    print("\n".join([render.message_text(last.observation["message"]), *picture, last.status()]))
+    return last

@@ -1,0 +1,43 @@
+"""Tables that are coloured in a terminal, plain when piped, and never cut off."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from io import StringIO
+from typing import TextIO
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+
+def print_table(
+    headers: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    numbers: Iterable[str] = (),
+    footer: Sequence[object] | None = None,
+    file: TextIO | None = None,
+) -> None:
+    """Print rows under headers; the columns named in `numbers` are right-aligned, a footer is set off by a rule."""
+    file = file or sys.stdout
+    right = set(numbers)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", show_footer=bool(footer))
+    for position, header in enumerate(headers):
+        table.add_column(
+            header,
+            justify="right" if header in right else "left",
+            style="cyan" if position == 0 else None,
+            footer=str(footer[position]) if footer else "",
+            footer_style="bold",
+            no_wrap=True,
+        )
+    for row in rows:
+        table.add_row(*(str(value) for value in row))
+    terminal = file.isatty()
+    # Wide enough for the longest row: a terminal then wraps, which loses nothing, where rich would cut.
+    canvas = Console(file=StringIO(), width=10_000, force_terminal=terminal, no_color=not terminal, highlight=False)
+    with canvas.capture() as capture:
+        canvas.print(table)
+    for line in capture.get().splitlines():
+        print(line.rstrip(), file=file)

@@ -1,0 +1,104 @@
+"""`bonuslab tasks`: the table of tasks."""
+
+from __future__ import annotations
+
+import json
+import re
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from bonuslab.envs.errors import unknown
+from bonuslab.envs.minihack import TASKS, Task, suites
+from bonuslab.envs.minihack.levels import Description, DesFile, KeyRoom, LavaCrossing, MultiRoom
+from bonuslab.envs.minihack.levels.description import read_description
+from bonuslab.envs.minihack.levels.multiroom import SIDE, TALLEST_MAP
+from bonuslab.envs.minihack.tasks import GRAMMAR, MOVES
+from bonuslab.platform.cli.table import print_table
+
+HEADERS = ("task", "rooms", "map", "steps", "suites", "actions")
+WHOLE_MAP = (79, 21)
+_MAP_BLOCK = re.compile(r"^MAP\n(.*?)^ENDMAP", re.MULTILINE | re.DOTALL)
+
+
+def tasks_of(suite: str) -> list[Task]:
+    """The tasks of a suite."""
+    if suite not in suites:
+        raise unknown("suite", suite, suites)
+    return list(suites[suite])
+
+
+def short_name(task: Task) -> str:
+    """Without what all names have in common."""
+    return task.name.removeprefix("MiniHack-").removesuffix("-v0")
+
+
+def map_size(task: Task) -> tuple[int, int]:
+    """Most columns and rows that a level of the task can have, walls included."""
+    match task.levels:
+        case MultiRoom():
+            return SIDE, TALLEST_MAP
+        case LavaCrossing(size=size):
+            return size, size
+        case KeyRoom(room_size=size):
+            return size + 2, size + 2
+        case Description(text=text):
+            return _size_of_block(text)
+        case DesFile(name=name):
+            return _size_of_block(read_description(name))
+    return WHOLE_MAP
+
+
+def _size_of_block(description: str) -> tuple[int, int]:
+    """Of a level description's map; one without a map lets the game fill the level."""
+    block = _MAP_BLOCK.search(description)
+    rows = block[1].splitlines() if block else []
+    return (max(map(len, rows)), len(rows)) if rows else WHOLE_MAP
+
+
+def describe(task: Task) -> dict[str, Any]:
+    """What `--json` prints of a task."""
+    columns, rows = map_size(task)
+    return {
+        "name": task.name,
+        "rooms": task.rooms,
+        "map_columns": columns,
+        "map_rows": rows,
+        "max_steps": task.max_steps,
+        "actions": list(task.action_names),
+        "suites": list(task.suites),
+    }
+
+
+class TasksCommand:
+    """See `help`."""
+
+    help = "list the tasks: rooms, map size, step limit, actions, suites"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the command's arguments."""
+        parser.add_argument("--suite", metavar="NAME", help=f"only one suite: {', '.join(suites)}")
+        parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
+
+    def run(self, arguments: Namespace) -> int:
+        """Print them."""
+        tasks = list(TASKS.values()) if arguments.suite is None else tasks_of(arguments.suite)
+        if arguments.json:
+            print(json.dumps([describe(task) for task in tasks], indent=2))
+            return 0
+        print_table(HEADERS, [_row(task) for task in tasks], numbers=("rooms", "map", "steps"))
+        print(f"\nOther sizes by name: {GRAMMAR}")
+        return 0
+
+
+def _row(task: Task) -> list[str]:
+    columns, rows = map_size(task)
+    others = " ".join(task.action_names[len(MOVES) :])
+    actions = f"{len(MOVES)} moves {others}".strip()
+    return [
+        short_name(task),
+        str(task.rooms),
+        f"{columns} x {rows}",
+        str(task.max_steps),
+        " ".join(task.suites),
+        actions,
+    ]

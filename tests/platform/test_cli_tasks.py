@@ -1,0 +1,42 @@
+"""`bonuslab tasks`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bonuslab.envs.minihack import TASKS, suites
+from bonuslab.platform.cli.main import main
+
+
+def test_table_has_every_task_uncut_and_uncoloured(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tasks"]) == 0
+    printed = capsys.readouterr().out
+    assert "\033" not in printed
+    assert "…" not in printed
+    lines = printed.splitlines()
+    names = [line.split()[0] for line in lines[2 : 2 + len(TASKS)]]
+    assert [f"MiniHack-{name}-v0" for name in names] == list(TASKS)
+    assert all(line == line.rstrip() for line in lines)
+    row = next(line for line in lines if line.startswith("MultiRoom-N4-Locked "))
+    assert " ".join(row.split()) == "MultiRoom-N4-Locked 4 25 x 21 120 paper16 released16 8 moves OPEN KICK"
+
+
+def test_json_of_a_suite(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tasks", "--suite", "paper16", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [entry["name"] for entry in listed] == [task.name for task in suites["paper16"]]
+    assert len(listed) == 16
+    sizes = {entry["name"]: (entry["map_columns"], entry["map_rows"]) for entry in listed}
+    assert sizes["MiniHack-LavaCrossingS19N13-v0"] == (19, 19)
+    assert sizes["MiniHack-Labyrinth-Big-v0"] == (37, 21)
+    assert sizes["MiniHack-Freeze-Wand-Restricted-v0"] == (8, 8)
+
+
+def test_unknown_suite_names_a_near_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tasks", "--suite", "papr16"]) == 2
+    captured = capsys.readouterr()
+    assert "'papr16'" in captured.err
+    assert "paper16" in captured.err
+    assert captured.out == ""
