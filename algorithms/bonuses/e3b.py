@@ -15,10 +15,8 @@ from bonuslab.algorithms.bonuses.sources.policy_encoder import policy_encoder
 from bonuslab.algorithms.bonuses.sources.random_encoder import random_encoder
 from bonuslab.algorithms.bonuses.sources.source import Source
 from bonuslab.algorithms.fragment import Fragment
-from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.envs.errors import InvalidInput
 
-ENCODERS = ("inverse", "random", "policy")
-CONVENTIONS = ("reference", "paper")
 _DEFAULT_LEARNING_RATE = 1e-4
 
 
@@ -46,10 +44,6 @@ class E3B(Bonus):
     def __post_init__(self) -> None:
         if not self.ridge > 0:
             raise InvalidInput(f"e3b: ridge must be positive, not {self.ridge:g}")
-        if self.encoder not in ENCODERS:
-            raise unknown("encoder of e3b", self.encoder, ENCODERS)
-        if self.convention not in CONVENTIONS:
-            raise unknown("convention of e3b", self.convention, CONVENTIONS)
         if self.encoder != "inverse" and self.learning_rate != _DEFAULT_LEARNING_RATE:
             raise InvalidInput(f"e3b: encoder={self.encoder} does not learn, so learning_rate would change nothing")
         self.needs_policy_features = self.encoder == "policy"

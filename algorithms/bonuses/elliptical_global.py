@@ -12,14 +12,13 @@ from bonuslab.algorithms.bonuses.covariance_root import CovarianceRoot
 from bonuslab.algorithms.bonuses.registry import register
 from bonuslab.algorithms.bonuses.setting import Setting
 from bonuslab.algorithms.bonuses.sources.inverse_dynamics import inverse_dynamics
-from bonuslab.algorithms.bonuses.sources.kernel_features import POINTS, kernel_features
+from bonuslab.algorithms.bonuses.sources.kernel_features import kernel_features
 from bonuslab.algorithms.bonuses.sources.random_encoder import random_encoder
 from bonuslab.algorithms.bonuses.sources.source import Source
 from bonuslab.algorithms.finite import require_finite
 from bonuslab.algorithms.fragment import Fragment
-from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.envs.errors import InvalidInput
 
-FEATURES = ("rbf", "inverse", "random")
 _ONLY_FOR = {"points": "rbf", "centres": "rbf", "bandwidth": "rbf", "learning_rate": "inverse"}
 
 
@@ -50,10 +49,6 @@ class EllipticalGlobal(Bonus):
     when = "One environment whose states are continuous or many: counts that generalise."
 
     def __post_init__(self) -> None:
-        if self.features not in FEATURES:
-            raise unknown("features of elliptical.global", self.features, FEATURES)
-        if self.points not in POINTS:
-            raise unknown("points of elliptical.global", self.points, POINTS)
         for name in ("ridge", "centres", "bandwidth"):
             if not getattr(self, name) > 0:
                 raise InvalidInput(f"elliptical.global: {name} must be positive, not {getattr(self, name):g}")

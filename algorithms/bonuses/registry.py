@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable
-from typing import TypeVar
+from functools import wraps
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from bonuslab.algorithms.bonuses.base import Bonus
 from bonuslab.envs.errors import unknown
@@ -28,12 +29,28 @@ def register(name: str) -> Callable[[B], B]:
             if not hasattr(cls, attribute):
                 raise TypeError(f"bonus {name!r} must define `{attribute}`")
         cls.name = name
-        made = dataclasses.dataclass(repr=False)(cls)
-        made.__hash__ = lambda self: hash(str(self))  # type: ignore[method-assign,assignment]
-        _BONUSES[name] = made
-        return made
+        cls.__post_init__ = _check_choices_first(getattr(cls, "__post_init__", None))  # type: ignore[attr-defined]
+        dataclasses.dataclass(repr=False)(cls)
+        cls.__hash__ = lambda self: hash(str(self))  # type: ignore[method-assign]
+        _BONUSES[name] = cls
+        return cls
 
     return decorate
+
+
+def _check_choices_first(then: Callable[[Any], None] | None) -> Callable[[Any], None]:
+    """A `__post_init__` that refuses values outside a field's `Literal` before the bonus's own checks."""
+
+    @wraps(then or _check_choices_first)
+    def check(self: Bonus) -> None:
+        types = get_type_hints(type(self))
+        for field, value in self.parameters().items():
+            if get_origin(types[field]) is Literal and value not in get_args(types[field]):
+                raise unknown(f"{field} of {self.name}", value, map(str, get_args(types[field])))
+        if then is not None:
+            then(self)
+
+    return check
 
 
 def bonus_class(name: str) -> type[Bonus]:

@@ -15,7 +15,6 @@ from bonuslab.algorithms.fragment import Fragment
 from bonuslab.envs.errors import InvalidInput
 
 Array = np.ndarray
-POINTS = ("position", "blstats")
 
 
 def kernel_features(setting: Setting, points: str, centres: int, bandwidth: float) -> KernelFeatures:

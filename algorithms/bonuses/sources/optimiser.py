@@ -36,7 +36,7 @@ class ClippedAdam:
         """Backpropagate `loss` and take one step; returns the loss."""
         require_finite(f"{self._what} loss", loss.detach())
         self.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         self.apply_gradients()
         return float(loss.detach())
 

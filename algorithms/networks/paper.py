@@ -1,0 +1,91 @@
+"""The paper's MiniHack encoder, written out literally (appendix "Architectures"; sizes as in the released code).
+
+Four trunks: the whole map, a 9 × 9 crop around the agent, the stats, and the message. Readings of the text:
+
+- Convolutions of the maps keep the size (padding 1); the concatenation has 21·79·8 + 9·9·8 + 64 + 64 = 14,048 numbers.
+- The message's "two fully-connected layers of 128 hidden units and ReLU" are 320 → 128, ReLU, 128 → 64: only with an
+  output of 64 is the concatenation that large. Its first convolution reads the 32 numbers of a character, not 64.
+- The stats are fed as they are, not scaled. They are finite whatever they are, but not small.
+- Beyond the map's edge the crop reads glyph 0, as in the released code.
+
+`paper_fast.py` computes the same function and its gradients in a fraction of the time; this file is what it is tested
+against, and what runs on a GPU.
+"""
+
+from __future__ import annotations
+
+import gymnasium as gym
+import torch
+from torch import Tensor, nn
+
+from bonuslab.algorithms.networks.crop import crop_around_agent
+from bonuslab.algorithms.networks.encoder import Encoder, Observations
+
+GLYPH_SIZE = 64
+CROP = 9
+FILTERS = (16, 16, 16, 16, 8)
+CHARACTER_SIZE = 32
+MESSAGE_MAPS = 64
+HIDDEN = 1024
+OUTSIDE = 0
+
+
+class PlainPaperEncoder(Encoder):
+    """The definition: glyph embedding, four trunks, two fully-connected layers of 1024."""
+
+    output_size = HIDDEN
+
+    def __init__(self, observation_space: gym.spaces.Dict) -> None:
+        super().__init__()
+        glyphs, blstats = observation_space["glyphs"], observation_space["blstats"]
+        height, width = glyphs.shape  # type: ignore[misc]
+        self.map_size = height * width * FILTERS[-1]
+        self.glyph_embedding = nn.Embedding(int(glyphs.high.max()) + 1, GLYPH_SIZE)  # type: ignore[attr-defined]
+        self.map = _map_trunk()
+        self.crop = _map_trunk()
+        self.blstats = nn.Sequential(nn.Linear(blstats.shape[0], 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU())  # type: ignore[index]
+        self.character_embedding = nn.Embedding(256, CHARACTER_SIZE)
+        self.message = _message_trunk()
+        self.join = nn.Linear(self.map_size + CROP * CROP * FILTERS[-1] + 64 + 64, HIDDEN)
+        self.hidden = nn.Linear(HIDDEN, HIDDEN)
+
+    def forward(self, observations: Observations) -> Tensor:
+        """[B, 1024]."""
+        glyphs, blstats = observations["glyphs"].long(), observations["blstats"]
+        crop = crop_around_agent(glyphs, blstats, CROP, OUTSIDE)
+        characters = self.character_embedding(observations["message"].long())  # [B, 256, 32]
+        parts = [
+            _flat(self.map(self.glyph_embedding(glyphs).permute(0, 3, 1, 2))),
+            _flat(self.crop(self.glyph_embedding(crop).permute(0, 3, 1, 2))),
+            self.blstats(blstats.to(self.join.weight.dtype)),
+            self.message(characters.transpose(1, 2)),
+        ]
+        joined = self.join(torch.cat(parts, dim=1)).relu()
+        return self.hidden(joined).relu()
+
+
+def _map_trunk() -> nn.Sequential:
+    """Five 3 × 3 convolutions: [B, 64, h, w] -> [B, 8, h, w]."""
+    layers: list[nn.Module] = []
+    for inputs, outputs in zip((GLYPH_SIZE, *FILTERS), FILTERS, strict=False):
+        layers += [nn.Conv2d(inputs, outputs, 3, padding=1), nn.ELU()]
+    return nn.Sequential(*layers)
+
+
+def _message_trunk() -> nn.Sequential:
+    """Six convolutions over the characters and two fully-connected layers: [B, 32, 256] -> [B, 64]."""
+    layers: list[nn.Module] = []
+    inputs = CHARACTER_SIZE
+    for number, kernel in enumerate((7, 7, 3, 3, 3, 3), start=1):
+        layers += [nn.Conv1d(inputs, MESSAGE_MAPS, kernel), nn.ReLU()]
+        if number in (1, 2, 6):
+            layers.append(nn.MaxPool1d(3, stride=3))
+        inputs = MESSAGE_MAPS
+    length = 5  # 256 -> 250 -> 83 -> 77 -> 25 -> 23 -> 21 -> 19 -> 17 -> 5
+    layers += [nn.Flatten(), nn.Linear(length * MESSAGE_MAPS, 128), nn.ReLU(), nn.Linear(128, 64)]
+    return nn.Sequential(*layers)
+
+
+def _flat(maps: Tensor) -> Tensor:
+    """[B, h · w · channels] of [B, channels, h, w]: cell after cell, so that a stretch of a row lies together."""
+    return maps.permute(0, 2, 3, 1).flatten(1)

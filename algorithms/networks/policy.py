@@ -1,0 +1,63 @@
+"""The actor-critic network around an encoder: an optional LSTM, a policy head and a value head."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torch import Tensor, nn
+
+from bonuslab.algorithms.networks.encoder import Encoder, Observations
+from bonuslab.algorithms.networks.lstm import ResettingLSTM
+
+State = tuple[Tensor, ...]
+
+
+class PolicyOutput(NamedTuple):
+    """What the network says about a step [N, ...] or about an unroll [T + 1, N, ...]."""
+
+    logits: Tensor
+    """[..., N, A]."""
+    value: Tensor
+    """[..., N]."""
+    state: State
+    """Recurrent state after the last row: [layers, N, hidden] each; empty without an LSTM."""
+    features: Tensor
+    """[..., N, d]: the encoder's output, before the LSTM, so a function of the observation alone."""
+
+
+class PolicyNetwork(nn.Module):
+    """Encoder, LSTM and heads; acting on one step and learning on an unroll run the same code."""
+
+    def __init__(self, encoder: Encoder, num_actions: int, core_size: int | None, core_layers: int = 1) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.core = None if core_size is None else ResettingLSTM(encoder.output_size, core_size, core_layers)
+        width = encoder.output_size if core_size is None else core_size
+        self.policy_head = nn.Linear(width, num_actions)
+        self.value_head = nn.Linear(width, 1)
+
+    def initial_state(self, num_lanes: int) -> State:
+        """The state before an episode: zeros [layers, N, hidden], or nothing without an LSTM."""
+        if self.core is None:
+            return ()
+        return self.core.initial_state(num_lanes, self.policy_head.weight)
+
+    def act(self, observations: Observations, first: Tensor, state: State) -> PolicyOutput:
+        """One step of N lanes; lanes whose episode starts here (`first` [N]) forget their state."""
+        output = self.unroll({key: rows[None] for key, rows in observations.items()}, first[None], state)
+        return PolicyOutput(output.logits[0], output.value[0], output.state, output.features[0])
+
+    def unroll(self, observations: Observations, first: Tensor, state: State) -> PolicyOutput:
+        """T + 1 steps of N lanes from `state`; a lane forgets its state wherever `first` [T + 1, N] is set."""
+        steps, lanes = first.shape
+        flat = {key: rows.reshape(steps * lanes, *rows.shape[2:]) for key, rows in observations.items()}
+        features = self.encoder(flat).view(steps, lanes, -1)
+        core = features
+        if self.core is not None:
+            core, state = self.core(features, first, state)
+        value = self.value_head(core).squeeze(-1)
+        return PolicyOutput(self.policy_head(core), value, state, features)
+
+    def num_parameters(self) -> int:
+        """How many numbers the network learns."""
+        return sum(parameter.numel() for parameter in self.parameters())
