@@ -64,7 +64,7 @@ class _Recurrence(torch.autograd.Function):
     """One LSTM layer over T steps, with backpropagation through time written out."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any, x: Tensor, keep: Tensor, h: Tensor, c: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor
     ) -> tuple[Tensor, Tensor]:
         T, N, _ = x.shape
@@ -88,7 +88,7 @@ class _Recurrence(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, d_hs: Tensor, d_c_end: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, d_hs: Tensor, d_c_end: Tensor) -> tuple[Tensor | None, ...]:
         x, keep, w_ih, w_hh, gates, before_h, before_c, cs = ctx.saved_tensors
         T, N, H = cs.shape
         i, f, g, o = gates.view(T, N, 4, H).unbind(2)

@@ -1,4 +1,4 @@
-"""The paper's MiniHack encoder, written out literally (appendix "Architectures"; sizes as in the released code).
+"""The paper's MiniHack encoder, written out literally (its appendix; sizes as in `REFERENCE.md`).
 
 Four trunks: the whole map, a 9 × 9 crop around the agent, the stats, and the message. Readings of the text:
 
@@ -6,7 +6,8 @@ Four trunks: the whole map, a 9 × 9 crop around the agent, the stats, and the m
 - The message's "two fully-connected layers of 128 hidden units and ReLU" are 320 → 128, ReLU, 128 → 64: only with an
   output of 64 is the concatenation that large. Its first convolution reads the 32 numbers of a character, not 64.
 - The stats are fed as they are, not scaled. They are finite whatever they are, but not small.
-- Beyond the map's edge the crop reads glyph 0, as in the released code.
+- Not said by the paper, and ours: each of the message's convolutions is followed by a ReLU, its last layer by none, and
+  the crop reads glyph 0 beyond the map's edge.
 
 `paper_fast.py` computes the same function and its gradients in a fraction of the time; this file is what it is tested
 against, and what runs on a GPU.

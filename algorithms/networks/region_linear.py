@@ -37,7 +37,7 @@ def region_linear(
 
 class _RegionLinear(torch.autograd.Function):
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any,
         weight: Tensor,
         bias: Tensor,
@@ -63,7 +63,7 @@ class _RegionLinear(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
         weight, blank, place, others, *differences = ctx.saved_tensors
         regions: list[Region] = ctx.regions
         map_size = blank.numel()

@@ -40,6 +40,10 @@ class SmallEncoder(Encoder):
     """Crop of the map through two convolutions, scaled blstats, and the message as a bag of letter triples."""
 
     output_size = HIDDEN
+    _kind: Tensor
+    _column: Tensor
+    _scale: Tensor
+    _bit: Tensor
 
     def __init__(self, observation_space: gym.spaces.Dict) -> None:
         super().__init__()

@@ -93,6 +93,17 @@ def test_extreme_observations_stay_finite(family: str) -> None:
     assert all(torch.isfinite(weight.grad).all() for weight in encoder.parameters() if weight.grad is not None)
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.filterwarnings("error")
+def test_observations_may_be_read_only_and_stay_as_they_are(family: str) -> None:
+    states = Trajectory(2, 2).cut([2])[0].states()
+    before = {key: rows.copy() for key, rows in states.items()}
+    for rows in states.values():
+        rows.setflags(write=False)
+    build_encoder(family, OBSERVATION_SPACE)(as_tensors(states)).sum().backward()
+    assert all(np.array_equal(states[key], before[key]) for key in before)
+
+
 def test_the_small_network_is_small() -> None:
     for actions in (4, 75):
         assert 100_000 <= build_policy("small", OBSERVATION_SPACE, actions).num_parameters() <= 300_000
