@@ -1,0 +1,77 @@
+"""What a batch of environments in one process offers, whatever the environment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import gymnasium as gym
+import numpy as np
+
+Observations = dict[str, np.ndarray]
+"""By key, [N, ...] for N lanes."""
+
+
+class LaneError(RuntimeError):
+    """An environment failed; the text says in which lane and on which task and context."""
+
+
+@dataclass(slots=True)
+class FinishedEpisode:
+    """An episode that ended on this step."""
+
+    lane: int
+    context: int
+    length: int
+    """Steps, the last one included."""
+    total_reward: float
+    end_status: str
+    final_observation: dict[str, np.ndarray]
+    """The true last observation, in arrays that nobody writes to any more."""
+
+
+@dataclass(slots=True)
+class LaneStep:
+    """What one step of all lanes gave."""
+
+    observations: Observations
+    """[N, ...]; of a lane whose episode ended, already the first of its next episode."""
+    reward: np.ndarray  # [N] float32
+    terminated: np.ndarray  # [N] bool
+    truncated: np.ndarray  # [N] bool
+    finished: list[FinishedEpisode]
+
+
+class Lanes(Protocol):
+    """N environments stepped together. A lane whose episode ends starts the next one within the same step."""
+
+    num_lanes: int
+    observation_space: gym.spaces.Dict
+    """Of one lane."""
+    action_space: gym.spaces.Discrete
+    """Of one lane."""
+
+    @property
+    def contexts(self) -> np.ndarray:
+        """[N] int64: the context of each lane's running episode."""
+        ...
+
+    def reset(self, out: Observations | None = None) -> Observations:
+        """Start a new episode in every lane; the first observations, written into `out` if given."""
+        ...
+
+    def step(self, actions: np.ndarray, out: Observations | None = None) -> LaneStep:
+        """Take one action [N] in every lane. Without `out`, the next call overwrites the observations."""
+        ...
+
+    def get_state(self) -> dict[str, Any]:
+        """Everything `set_state` needs to go on exactly; can be pickled."""
+        ...
+
+    def set_state(self, state: dict[str, Any], out: Observations | None = None) -> Observations:
+        """Go on where `get_state` was called; the observations of that moment."""
+        ...
+
+    def close(self) -> None:
+        """Give back memory, files and directories."""
+        ...

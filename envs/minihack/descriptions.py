@@ -1,0 +1,94 @@
+"""Texts, in NetHack's level language, of the tasks whose level is the same for every context.
+
+The game itself places what the text leaves to chance, so a context still decides where things are.
+"""
+
+from __future__ import annotations
+
+_HEADER = """MAZE: "mylevel", ' '
+FLAGS:hardfloor
+{message}INIT_MAP: solidfill,' '
+GEOMETRY:center,center
+MAP
+{rows}
+ENDMAP
+REGION:{region},lit,"ordinary"
+{commands}
+"""
+
+_LABYRINTH_ROWS = """\
+-------------------------------------
+|.................|.|...............|
+|.|-------------|.|.|.------------|.|
+|.|.............|.|.|.............|.|
+|.|.|----------.|.|.|------------.|.|
+|.|.|...........|.|.............|.|.|
+|.|.|.|----------.|-----------|.|.|.|
+|.|.|.|...........|.......|...|.|.|.|
+|.|.|.|.|----------------.|.|.|.|.|.|
+|.|.|.|.|.................|.|.|.|.|.|
+|.|.|.|.|.-----------------.|.|.|.|.|
+|.|.|.|.|...................|.|.|.|.|
+|.|.|.|.|--------------------.|.|.|.|
+|.|.|.|.......................|.|.|.|
+|.|.|.|-----------------------|.|.|.|
+|.|.|...........................|.|.|
+|.|.|---------------------------|.|.|
+|.|...............................|.|
+|.|-------------------------------|.|
+|...................................|
+-------------------------------------"""
+
+_WAND_OF_DEATH_ROWS = """\
+|---------------------------|
+|...........................|
+|.....|---------------------|
+|.....|                      
+|.....|                      
+|-----|                      """  # noqa: W291 (a map's rows have one width)
+
+
+def open_room_with(size: int, object_class: str, object_name: str) -> str:
+    """A lit room without walls that holds one blessed object."""
+    return _HEADER.format(
+        message="",
+        rows="\n".join(["." * size] * size),
+        region=f"(0,0,{size},{size})",
+        commands=_object(object_class, object_name),
+    )
+
+
+def open_room_with_cold() -> str:
+    """A lit room of size 8 without walls that holds a wand of cold or, as often, a frost horn."""
+    return _HEADER.format(
+        message='MESSAGE: "Welcome to MiniHack!"\n',
+        rows="\n".join(["." * 8] * 8),
+        region="(0,0,7,7)",
+        commands=f"IF [50%] {{\n{_object('/', 'cold')}\n}} ELSE {{\n{_object('(', 'frost horn')}\n}}",
+    )
+
+
+def labyrinth() -> str:
+    """MiniHack's large labyrinth."""
+    return _HEADER.format(
+        message="",
+        rows=_LABYRINTH_ROWS,
+        region="(0,0,37,21)",
+        commands="BRANCH:(19,1,19,1),(18,0,18,0)\nSTAIR:(19, 7),down",
+    )
+
+
+def wand_of_death() -> str:
+    """A room with a wand of death, and a corridor in which a minotaur waits before the stairs."""
+    commands = (
+        "BRANCH:(1,1,5,5),(0,0,0,0)",
+        "STAIR:(27, 1),down",
+        "$safe_room = selection:fillrect (1,1,4,4)",
+        _object("/", "death", place="rndcoord($safe_room)"),
+        'MONSTER:"minotaur",(26, 1)',
+    )
+    return _HEADER.format(message="", rows=_WAND_OF_DEATH_ROWS, region="(0,0,29,6)", commands="\n".join(commands))
+
+
+def _object(object_class: str, name: str, place: str = "random") -> str:
+    return f"OBJECT:('{object_class}',\"{name}\"),{place},blessed"

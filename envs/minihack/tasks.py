@@ -1,0 +1,244 @@
+"""The tasks: their levels, actions, step limits and what counts as winning."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
+
+from nle.nethack import Command, CompassDirection
+
+from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.envs.minihack import descriptions
+from bonuslab.envs.minihack.levels import Description, DesFile, KeyRoom, LavaCrossing, LevelSource, MultiRoom
+
+MOVES: Final = tuple(CompassDirection)
+_ROGUE: Final = "rog-hum-cha-mal"
+_CAVEMAN: Final = "cav-hum-neu-mal"
+_STEPS_PER_ROOM: Final = 40
+_ROOM_SIZE: Final = 10
+
+_FLOATING: Final = (
+    b"You float up",
+    b"You start to float in the air",
+    b"Up, up, and awaaaay!",
+    b"a ring of levitation (on left hand)",
+    b"a ring of levitation (on right hand)",
+)
+_FREEZING: Final = (b"The bolt of cold bounces!",)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task. Its contexts differ in the level, or in what the game makes of it."""
+
+    name: str
+    """As MiniHack calls it, such as `MiniHack-MultiRoom-N6-Lava-v0`."""
+    levels: LevelSource
+    max_steps: int
+    """The episode is truncated after so many steps."""
+    keys: tuple[Command | CompassDirection, ...] = MOVES
+    """What each action is in NLE's terms."""
+    rooms: int = 1
+    character: str = _ROGUE
+    autopickup: bool = True
+    """Whether the agent picks up what it steps on."""
+    answers_questions: bool = False
+    """Whether all questions of the game reach the agent, or most are declined for it."""
+    winning_messages: tuple[bytes, ...] = ()
+    """The task is won when one of these is shown; if there are none, on the stairs down."""
+    applies_key: bool = False
+    """Whether APPLY beside a closed door, with a key, goes on until the door is open (MiniHack's KeyRoom)."""
+    suites: tuple[str, ...] = ()
+
+    @property
+    def actions(self) -> tuple[int, ...]:
+        """The key code of each action."""
+        return tuple(int(key) for key in self.keys)
+
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        """The name of each action: N, E, ..., PICKUP."""
+        return tuple(key.name for key in self.keys)
+
+
+def _multiroom(
+    name: str, rooms: int, room_size: int, max_steps: int, lava: bool = False, doors: str = "closed", monsters: int = 0
+) -> Task:
+    levels = MultiRoom(rooms, room_size, lava=lava, doors=doors, monsters=monsters)  # type: ignore[arg-type]
+    keys = (*MOVES, Command.OPEN, Command.KICK) if doors == "locked" else MOVES
+    return Task(name, levels, max_steps, keys=keys, rooms=rooms)
+
+
+def _skill(
+    name: str, levels: LevelSource, *commands: Command, max_steps: int = 250, messages: tuple[bytes, ...] = ()
+) -> Task:
+    return Task(
+        name,
+        levels,
+        max_steps,
+        keys=(*MOVES, Command.PICKUP, *commands),
+        character=_CAVEMAN,
+        autopickup=False,
+        answers_questions=True,
+        winning_messages=messages,
+    )
+
+
+def _corridor(name: str, rooms: int) -> Task:
+    keys = (*MOVES, Command.OPEN, Command.KICK, Command.SEARCH)
+    return Task(name, DesFile(f"corridor{rooms}.des"), 1000, keys=keys, rooms=rooms)
+
+
+def _key_room(name: str, size: int) -> Task:
+    keys = (*MOVES, Command.PICKUP, Command.APPLY)
+    levels = KeyRoom(room_size=size, subroom_size=round(size / 3))
+    max_steps = 200 if size <= 10 else 400
+    return Task(name, levels, max_steps, keys=keys, rooms=2, autopickup=False, applies_key=True)
+
+
+def _room_with(size: int, object_class: str, object_name: str) -> Description:
+    return Description(descriptions.open_room_with(size, object_class, object_name))
+
+
+def _table() -> Iterable[Task]:
+    """Every task by name, first those of the paper in its order."""
+    yield _multiroom("MultiRoom-N4-Locked", 4, 5, 120, doors="locked")
+    yield _multiroom("MultiRoom-N6-Lava", 6, 10, 240, lava=True)
+    yield _multiroom("MultiRoom-N6-Lava-OpenDoor", 6, 10, 240, lava=True, doors="open")
+    yield _multiroom("MultiRoom-N6-LavaMonsters", 6, 10, 240, lava=True, monsters=3)
+    yield _multiroom("MultiRoom-N10", 10, 10, 360)
+    yield _multiroom("MultiRoom-N10-OpenDoor", 10, 10, 360, doors="open")
+    yield _multiroom("MultiRoom-N10-Lava", 10, 10, 360, lava=True)
+    yield _multiroom("MultiRoom-N10-Lava-OpenDoor", 10, 10, 360, lava=True, doors="open")
+    yield Task("LavaCrossingS19N13", LavaCrossing(19, 13), 100)
+    yield Task("LavaCrossingS19N17", LavaCrossing(19, 17), 100)
+    yield Task("Labyrinth-Big", Description(descriptions.labyrinth()), 1000)
+    yield _skill(
+        "Levitate-Potion-Restricted", _room_with(5, "!", "levitation"), Command.QUAFF, Command.FIRE, messages=_FLOATING
+    )
+    yield _skill(
+        "Levitate-Boots-Restricted",
+        _room_with(5, "[", "levitation boots"),
+        Command.WEAR,
+        Command.FIRE,
+        messages=_FLOATING,
+    )
+    yield _skill(
+        "Freeze-Horn-Restricted", _room_with(8, "(", "frost horn"), Command.APPLY, Command.FIRE, messages=_FREEZING
+    )
+    yield _skill("Freeze-Wand-Restricted", _room_with(8, "/", "cold"), Command.ZAP, Command.FIRE, messages=_FREEZING)
+    yield _skill(
+        "Freeze-Random-Restricted",
+        Description(descriptions.open_room_with_cold()),
+        Command.ZAP,
+        Command.APPLY,
+        Command.FIRE,
+        messages=_FREEZING,
+    )
+    yield _skill(
+        "LavaCross-Restricted",
+        DesFile("lava_crossing.des"),
+        Command.ZAP,
+        Command.WEAR,
+        Command.APPLY,
+        Command.QUAFF,
+        Command.PUTON,
+        Command.FIRE,
+        Command.READ,
+    )
+    yield _skill(
+        "WoD-Hard-Restricted",
+        Description(descriptions.wand_of_death()),
+        Command.ZAP,
+        Command.FIRE,
+        max_steps=400,
+    )
+    for rooms in (2, 3, 5):
+        yield _corridor(f"Corridor-R{rooms}", rooms)
+    for size in (5, 10, 15):
+        yield _key_room(f"KeyRoom-S{size}", size)
+    for rooms, room_size, max_steps in ((2, 4, 40), (4, 5, 120), (6, 10, 240)):
+        yield _multiroom(f"MultiRoom-N{rooms}", rooms, room_size, max_steps)
+        if rooms != 6:
+            yield _multiroom(f"MultiRoom-N{rooms}-Lava", rooms, room_size, max_steps, lava=True)
+        if rooms != 4:
+            yield _multiroom(f"MultiRoom-N{rooms}-Locked", rooms, room_size, max_steps, doors="locked")
+    yield _multiroom("MultiRoom-N6-OpenDoor", 6, 10, 240, doors="open")
+
+
+def _suite_names() -> dict[str, tuple[str, ...]]:
+    paper = tuple(task.name for task in _table())[:16]
+    released = tuple(name for name in paper if name not in ("MultiRoom-N10", "MultiRoom-N10-Lava"))
+    return {
+        "paper16": paper,
+        "released16": (*released, "LavaCross-Restricted", "WoD-Hard-Restricted"),
+        "study": ("Corridor-R5", "KeyRoom-S10", "MultiRoom-N6-Lava"),
+    }
+
+
+def _full_name(short: str) -> str:
+    return f"MiniHack-{short}-v0"
+
+
+def _build_tables() -> tuple[dict[str, Task], dict[str, tuple[Task, ...]]]:
+    names = _suite_names()
+    tasks = {}
+    for task_ in _table():
+        member_of = tuple(suite for suite, members in names.items() if task_.name in members)
+        tasks[_full_name(task_.name)] = replace(task_, name=_full_name(task_.name), suites=member_of)
+    return tasks, {suite: tuple(tasks[_full_name(name)] for name in members) for suite, members in names.items()}
+
+
+_tasks, _suites = _build_tables()
+
+TASKS: Final = MappingProxyType(_tasks)
+"""All named tasks, by full name."""
+suites: Final = MappingProxyType(_suites)
+"""Named lists of tasks: what the paper lists, what the authors' released sweep runs, what the studies use."""
+
+_GRAMMAR: Final = re.compile(
+    r"MultiRoom-N(?P<rooms>\d{1,3})(-S(?P<size>\d{1,3}))?(?P<lava>-Lava)?(-(?P<doors>OpenDoor|Locked))?"
+    r"(-Monsters(?P<monsters>\d{1,3}))?|KeyRoom-S(?P<key_room>\d{1,3})",
+    re.IGNORECASE,
+)
+GRAMMAR: Final = "MultiRoom-N{rooms}[-S{size}][-Lava][-OpenDoor|-Locked][-Monsters{k}], KeyRoom-S{size}"
+"""How tasks that are not in the table are named."""
+
+_by_lower_name: Final = {name.lower(): task_ for name, task_ in TASKS.items()}
+
+
+def task(name: str | Task) -> Task:
+    """The task of that name; `MiniHack-` and `-v0` may be left out, and capitals do not matter."""
+    if isinstance(name, Task):
+        return name
+    if not isinstance(name, str):
+        raise InvalidInput(f"task {name!r} is not a name; allowed: {', '.join(_short_names())}")
+    short = re.sub(r"^MiniHack-|-v0$", "", name.strip(), flags=re.IGNORECASE)
+    found = _by_lower_name.get(_full_name(short).lower())
+    if found is not None:
+        return found
+    match = _GRAMMAR.fullmatch(short)
+    if match is None:
+        raise unknown("task", name, _short_names())
+    return _parametric(match)
+
+
+def _parametric(match: re.Match[str]) -> Task:
+    if match["key_room"]:
+        return _key_room(_full_name(f"KeyRoom-S{int(match['key_room'])}"), int(match["key_room"]))
+    rooms, size, monsters = int(match["rooms"]), int(match["size"] or _ROOM_SIZE), int(match["monsters"] or 0)
+    doors = {"": "closed", "opendoor": "open", "locked": "locked"}[(match["doors"] or "").lower()]
+    parts = [f"MultiRoom-N{rooms}"]
+    parts += [f"S{size}"] if match["size"] else []
+    parts += ["Lava"] if match["lava"] else []
+    parts += [{"open": "OpenDoor", "locked": "Locked"}[doors]] if doors != "closed" else []
+    parts += [f"Monsters{monsters}"] if match["monsters"] else []
+    name = _full_name("-".join(parts))
+    return _multiroom(name, rooms, size, _STEPS_PER_ROOM * rooms, bool(match["lava"]), doors, monsters)
+
+
+def _short_names() -> list[str]:
+    return [name.removeprefix("MiniHack-").removesuffix("-v0") for name in TASKS]
