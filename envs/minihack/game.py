@@ -14,7 +14,8 @@ from nle import _pynethack
 from nle.nethack.nethack import OBSERVATION_DESC
 
 from bonuslab.envs.minihack.gamedir import GameDirectory, new_game_directory
-from bonuslab.envs.minihack.resident import ResidentNetHack
+from bonuslab.envs.minihack.reloading import ReloadingNetHack
+from bonuslab.envs.minihack.resident import ResidentNetHack, can_stay_resident
 
 OBSERVATION_KEYS: Final = ("glyphs", "blstats", "message")
 """What agents see."""
@@ -85,7 +86,8 @@ class Game:
         self._internal = state["internal"].data
         self._directory = new_game_directory()
         options = [*_OPTIONS, f"name:Agent-{character}"] + ([] if autopickup else ["!autopickup"])
-        self._nethack = ResidentNetHack(self._directory.path, ",".join(options), {**self.observation, **state})
+        nethack = ResidentNetHack if can_stay_resident() else ReloadingNetHack
+        self._nethack = nethack(self._directory.path, ",".join(options), {**self.observation, **state})
         self._press = self._nethack.step
         self._status = self._nethack.status
         # Runs at the latest when the interpreter exits, while everything it needs is still there.
@@ -153,6 +155,6 @@ class Game:
         self._close()
 
 
-def _close(nethack: ResidentNetHack, directory: GameDirectory) -> None:
+def _close(nethack: ResidentNetHack | ReloadingNetHack, directory: GameDirectory) -> None:
     nethack.close()
     directory.remove()

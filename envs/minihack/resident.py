@@ -13,6 +13,7 @@ import mmap
 import os
 import shutil
 import struct
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -87,13 +88,16 @@ class _Settings(ctypes.Structure):
     )
 
 
+def can_stay_resident() -> bool:
+    """Whether this machine's NetHack has the layout this module knows: that of one version of NLE on 64-bit Linux."""
+    return sys.platform == "linux" and sys.maxsize > 2**32 and nle.__version__ == _NLE_VERSION
+
+
 class ResidentNetHack:
     """One NetHack. `start` begins a game, `step` presses a key, `status` is [key, done, -, how_done]."""
 
     def __init__(self, directory: Path, options: str, buffers: Mapping[str, np.ndarray]) -> None:
         """A NetHack that plays in `directory` and writes what it shows into `buffers`, by NLE's names."""
-        if nle.__version__ != _NLE_VERSION:
-            raise RuntimeError(f"nle {nle.__version__} is installed; this needs {_NLE_VERSION}: run `make venv`")
         self._buffers = dict(buffers)  # NetHack writes into them as long as it lives
         self._observation = _observation_of(self._buffers)
         self._settings = _Settings(

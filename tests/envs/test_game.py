@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from nle import nethack
 
+from bonuslab.envs.minihack import game as game_module
 from bonuslab.envs.minihack import task
 from bonuslab.envs.minihack.episode import Episode
 from bonuslab.envs.minihack.game import OBSERVATION_KEYS, Game, observation_buffers
@@ -52,6 +53,21 @@ def test_a_game_forgets_the_games_before_it() -> None:
     assert first[3] == _trajectory(fresh, levels[3], 3)
     game.close()
     fresh.close()
+
+
+def test_resident_and_reloading_nethack_play_the_same_games(monkeypatch: pytest.MonkeyPatch) -> None:
+    levels = [LAVA.levels.build(context).lev for context in range(4)]
+    resident = _game()
+    monkeypatch.setattr(game_module, "can_stay_resident", lambda: False)
+    reloading = _game()
+    assert type(resident._nethack) is not type(reloading._nethack)
+    for seed, level in enumerate(levels):
+        assert _trajectory(resident, level, seed, steps=200) == _trajectory(reloading, level, seed, steps=200)
+        assert resident.is_over == reloading.is_over
+        assert not resident.is_over or resident.was_a_death == reloading.was_a_death
+    resident.close()
+    reloading.close()
+    reloading.close()
 
 
 def test_games_side_by_side_do_not_meet() -> None:
