@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import json
+import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from bonuslab.algorithms.bonuses import load_plugin, parse
 from bonuslab.algorithms.impala.config import IMPALAConfig
 from bonuslab.algorithms.impala.presets import Preset, overridden, preset
-from bonuslab.algorithms.impala.resources import Plan, choose_plan
+from bonuslab.algorithms.impala.resources import choose_plan
 from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.envs.minihack import task as find_task
 from bonuslab.envs.minihack.contexts import parse_count
-
-FILE = "run.json"
 
 
 @dataclass(frozen=True)
@@ -42,6 +39,10 @@ class RunSettings:
     """Python files that register further bonuses."""
     overrides: tuple[tuple[str, Any], ...] = ()
     """Numbers of the preset that this run changes."""
+    checkpoint_every_steps: int | None = None
+    """Environment steps between checkpoints; None: every ten minutes. There is always one at the end."""
+    evaluate_every_steps: int | None = None
+    """Environment steps between evaluations on held-out contexts; None: at the end alone; 0: never."""
 
     def __post_init__(self) -> None:
         for path in self.plugins:
@@ -49,10 +50,16 @@ class RunSettings:
         find_task(self.task)
         parse(self.bonus)
         parse_count(self.contexts)
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 0 <= self.seed < 2**31:
-            raise InvalidInput(f"seed {self.seed!r} cannot be used; allowed: whole numbers from 0 to 2**31 - 1")
-        if self.steps < 1:
-            raise InvalidInput(f"total_env_steps {self.steps} cannot be used; allowed: whole numbers from 1")
+        _check_whole("seed", self.seed, 0, 2**31 - 1)
+        if self.total_env_steps is not None:
+            _check_whole("total_env_steps", self.total_env_steps, 1)
+        if self.checkpoint_every_steps is not None:
+            _check_whole("checkpoint_every_steps", self.checkpoint_every_steps, 1)
+        if self.evaluate_every_steps is not None:
+            _check_whole("evaluate_every_steps", self.evaluate_every_steps, 0)
+        check_numbers(self.numbers)
+        choose_plan(self.plan)
+        self.config().validate()
 
     @property
     def numbers(self) -> Preset:
@@ -64,32 +71,76 @@ class RunSettings:
         """Environment steps after which the run ends."""
         return self.numbers.total_env_steps if self.total_env_steps is None else self.total_env_steps
 
-    def config(self, plan: Plan | None = None) -> IMPALAConfig:
-        """RLlib's configuration of this run."""
+    def config(self) -> IMPALAConfig:
+        """RLlib's configuration of this run; the plan `auto` looks at the machine, or at the cluster if Ray runs."""
         config = IMPALAConfig().environment(find_task(self.task).name, env_config={"contexts": self.contexts})
         self.numbers.configure(config)
         config.bonus(self.bonus, plugins=self.plugins).debugging(seed=self.seed, log_level="ERROR")
-        if self.serial:
-            return config.run_serially()
-        return (plan or choose_plan(self.plan)).configure(config)
+        return config.run_serially() if self.serial else choose_plan(self.plan).configure(config)
 
-    def save(self, folder: Path) -> None:
-        """Write `run.json`."""
-        (folder / FILE).write_text(json.dumps(dataclasses.asdict(self), indent=1) + "\n")
+    def as_dict(self) -> dict[str, Any]:
+        """The settings as plain values that JSON can hold."""
+        return dataclasses.asdict(self)
 
     @classmethod
-    def load(cls, folder: Path) -> RunSettings:
-        """Read `run.json`."""
-        path = Path(folder) / FILE
-        if not path.is_file():
-            raise InvalidInput(f"{folder} is not the folder of a run: it has no {FILE}")
-        try:
-            values = json.loads(path.read_text())
-            values["plugins"] = tuple(values["plugins"])
-            values["overrides"] = tuple((name, value) for name, value in values["overrides"])
-            return cls(**values)
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
-            raise InvalidInput(f"{path} cannot be read as a run's settings: {error}") from error
+    def from_dict(cls, values: dict[str, Any]) -> RunSettings:
+        """The inverse of `as_dict`, also after a way through JSON."""
+        known = {item.name for item in dataclasses.fields(cls)}
+        for name in values:
+            if name not in known:
+                raise unknown("setting", name, known)
+        if "task" not in values:
+            raise InvalidInput("the settings of a run must name its task")
+        plugins = tuple(values.get("plugins", ()))
+        overrides = tuple((name, value) for name, value in values.get("overrides", ()))
+        return cls(**{**values, "plugins": plugins, "overrides": overrides})
+
+
+_POSITIVE = (math.ulp(0.0), math.inf)
+_FROM_ONE = (1, math.inf)
+_RANGES: dict[str, tuple[float, float]] = {
+    "learning_rate": _POSITIVE,
+    "rmsprop_smoothing": (0, 1),
+    "rmsprop_momentum": (0, 1),
+    "rmsprop_epsilon": _POSITIVE,
+    "unroll_length_steps": _FROM_ONE,
+    "lanes_per_batch": _FROM_ONE,
+    "max_gradient_norm": _POSITIVE,
+    "entropy_cost": (0, math.inf),
+    "baseline_cost": (0, math.inf),
+    "discount": (0, 1),
+    "clip_rho": _POSITIVE,
+    "clip_c": _POSITIVE,
+    "trace_decay": (0, 1),
+    "passes": _FROM_ONE,
+    "minibatches": _FROM_ONE,
+    "surrogate_clip": _POSITIVE,
+    "coefficient": (0, math.inf),
+    "reward_clip": _POSITIVE,
+    "total_env_steps": _FROM_ONE,
+}
+"""Lowest and highest value of each number of a preset; infinity itself is never allowed."""
+
+
+def check_numbers(numbers: Preset) -> None:
+    """Refuse a preset with a number that no run can use."""
+    for name, (low, high) in _RANGES.items():
+        value = getattr(numbers, name)
+        if value is None:
+            continue
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not low <= value <= high or not math.isfinite(value):
+            allowed = "more than 0" if (low, high) == _POSITIVE else f"{low:g} or more"
+            if math.isfinite(high):
+                allowed = f"from {low:g} to {high:g}"
+            raise InvalidInput(f"{name}={value!r} cannot be used; allowed: {allowed}")
+
+
+def _check_whole(name: str, value: object, low: int, high: int | None = None) -> None:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or value < low or (high is not None and value > high):  # type: ignore[operator]
+        allowed = f"whole numbers from {low}" + ("" if high is None else f" to {high}")
+        raise InvalidInput(f"{name} {value!r} cannot be used; allowed: {allowed}")
 
 
 def parse_override(text: str) -> tuple[str, Any]:

@@ -1,0 +1,36 @@
+"""Ctrl-C as a wish: the running update is finished first, so that what is saved is whole."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any
+
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+
+
+class StopRequest:
+    """While it is entered, the first SIGINT or SIGTERM sets `signal`; a second one stops at once."""
+
+    def __init__(self, on_first: Callable[[], None]) -> None:
+        self.signal: int | None = None
+        self._on_first = on_first
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> StopRequest:
+        for number in STOPPING:
+            self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.signal is not None:
+            raise KeyboardInterrupt
+        self.signal = number
+        self._on_first()
