@@ -16,15 +16,31 @@ from bonuslab.algorithms.shared_bonus import SharedBonus
 logger = logging.getLogger(__name__)
 SNAPSHOT_INTERVAL = 20
 """Batches between two snapshots of the actor; the batches since then are kept to be replayed."""
+MOST_DEATHS = 3
+"""How often the actor may die without finishing a single batch before we give up."""
+LOST = (OwnerDiedError, ObjectLostError)
+"""How Ray says that an object went with the process that owned it."""
 
 
 @dataclass
 class _Pending:
     """A batch on its way through the actor."""
 
+    number: int
     fragments: list[ray.ObjectRef]
     batch: ray.ObjectRef
     metrics: ray.ObjectRef
+
+
+@dataclass
+class _Snapshot:
+    """A copy of the actor's state that is being made."""
+
+    submitted: int
+    """It contains the batches with a smaller number."""
+    state: ray.ObjectRef
+    done: ray.ObjectRef
+    """A small value that arrives with the state, or the error that came in its place."""
 
 
 @dataclass
@@ -81,10 +97,12 @@ class RemoteBonus:
         self._config = config
         self._arguments = (config, observation_space, action_space)
         self._pending: deque[_Pending] = deque()
-        self._journal: deque[ray.ObjectRef] = deque()
+        self._journal: deque[tuple[int, ray.ObjectRef]] = deque()
+        """Batches that came out since the last snapshot, numbered in the order in which they went in."""
         self._snapshot: ray.ObjectRef | None = None
-        self._next_snapshot: tuple[ray.ObjectRef, int] | None = None
-        self._submitted_since_snapshot = 0
+        self._next_snapshot: _Snapshot | None = None
+        self._submitted = self._snapshot_asked = 0
+        self._deaths_without_progress = 0
         self.restarts = 0
         self.lost_batches = 0
         self._start()
@@ -96,14 +114,13 @@ class RemoteBonus:
 
     def submit(self, fragments: list[ray.ObjectRef]) -> None:
         """Send references to fragments through the actor."""
-        batch, metrics = self._actor.process.options(num_returns=2).remote(*fragments)
-        self._pending.append(_Pending(fragments, batch, metrics))
-        self._submitted_since_snapshot += 1
-        if self._submitted_since_snapshot >= SNAPSHOT_INTERVAL and self._next_snapshot is None:
+        self._send(self._submitted, fragments)
+        self._submitted += 1
+        if self._next_snapshot is None and self._submitted - self._snapshot_asked >= SNAPSHOT_INTERVAL:
             # Calls run in order, so this snapshot holds exactly the batches submitted so far.
-            ahead = len(self._journal) + len(self._pending)
-            self._next_snapshot = (self._actor.get_state.remote(), ahead)
-            self._submitted_since_snapshot = 0
+            state, done = self._actor.snapshot.options(num_returns=2).remote()
+            self._next_snapshot = _Snapshot(self._submitted, state, done)
+            self._snapshot_asked = self._submitted
 
     def take(self, timeout_seconds: float) -> list[Processed]:
         """The batches that are ready, oldest first, waiting at most `timeout_seconds` for the first."""
@@ -114,33 +131,46 @@ class RemoteBonus:
                 metrics = ray.get(oldest.metrics, timeout=0 if ready else timeout_seconds)
             except GetTimeoutError:
                 break
-            except RayTaskError as error:
-                raise error.as_instanceof_cause() from error
-            except (OwnerDiedError, ObjectLostError) as error:
+            except LOST as error:
                 # The runner that owned the fragment died before the actor had read it.
                 logger.warning("a fragment was lost with its runner: %s", type(error).__name__)
                 self._pending.popleft()
                 self.lost_batches += 1
                 continue
-            except RayActorError:
-                self._recover()
+            except RayTaskError as error:
+                raise cause_of(error) from error
+            except RayActorError as error:
+                self._recover(error)
                 continue
             self._pending.popleft()
-            self._journal.append(oldest.batch)
+            self._journal.append((oldest.number, oldest.batch))
+            self._deaths_without_progress = 0
             ready.append(Processed(oldest.batch, metrics))
         self._trim_journal()
         return ready
 
     def get_state(self) -> dict[str, Any]:
         """The actor's state after everything submitted so far."""
-        return ray.get(self._actor.get_state.remote())
+        while True:
+            try:
+                return ray.get(self._actor.get_state.remote())
+            except RayTaskError as error:
+                raise cause_of(error) from error
+            except RayActorError as error:
+                self._recover(error)
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Give the actor a state; what was on its way before no longer counts."""
         self._journal.clear()
+        self._pending.clear()
         self._next_snapshot = None
         self._snapshot = ray.put(state)
-        ray.get(self._actor.set_state.remote(self._snapshot))
+        try:
+            ray.get(self._actor.set_state.remote(self._snapshot))
+        except RayTaskError as error:
+            raise cause_of(error) from error
+        except RayActorError as error:
+            self._recover(error)
 
     def close(self) -> None:
         """Stop the actor."""
@@ -153,25 +183,46 @@ class RemoteBonus:
             .remote(*self._arguments, self._snapshot)
         )
 
-    def _recover(self) -> None:
+    def _send(self, number: int, fragments: list[ray.ObjectRef]) -> None:
+        batch, metrics = self._actor.process.options(num_returns=2).remote(*fragments)
+        self._pending.append(_Pending(number, fragments, batch, metrics))
+
+    def _recover(self, error: RayActorError) -> None:
+        """Start a new actor where the dead one's last snapshot and the journal say it was."""
+        self._deaths_without_progress += 1
+        if error.actor_init_failed or self._deaths_without_progress > MOST_DEATHS:
+            raise RuntimeError(f"the bonus actor died and cannot be brought back: {error}") from error
         self.restarts += 1
         logger.warning("the bonus actor died; replaying %d batches since its last snapshot", len(self._journal))
         self._next_snapshot = None
+        self.close()  # it may only have been out of reach
         self._start()
-        for batch in self._journal:
+        for _, batch in self._journal:
             self._actor.process.options(num_returns=2).remote(batch)
         waiting, self._pending = self._pending, deque()
         for item in waiting:
-            self.submit(item.fragments)
+            self._send(item.number, item.fragments)
 
     def _trim_journal(self) -> None:
         """Forget the batches that the newest finished snapshot contains."""
-        if self._next_snapshot is None:
+        snapshot = self._next_snapshot
+        if snapshot is None or (self._pending and self._pending[0].number < snapshot.submitted):
             return
-        reference, ahead = self._next_snapshot
-        if len(self._journal) < ahead or not ray.wait([reference], timeout=0)[0]:
+        if not ray.wait([snapshot.done], timeout=0)[0]:
             return
-        self._snapshot = reference
         self._next_snapshot = None
-        for _ in range(ahead):
+        try:
+            ray.get(snapshot.done)
+        except RayTaskError as error:
+            raise cause_of(error) from error
+        except RayActorError:
+            return  # the actor died before; the old snapshot and the whole journal stay good
+        self._snapshot = snapshot.state
+        while self._journal and self._journal[0][0] < snapshot.submitted:
             self._journal.popleft()
+
+
+def cause_of(error: RayTaskError) -> BaseException:
+    """What was raised in the other process, with its own type and message where it could be carried over."""
+    cause = error.cause
+    return cause if isinstance(cause, Exception) else error.as_instanceof_cause()

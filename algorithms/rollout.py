@@ -13,19 +13,23 @@ from bonuslab.envs.lanes import FinishedEpisode, Lanes
 
 LANES_PER_RUNNER = 1 << 20
 """Lane numbers of runner k start at k times this."""
+EPISODES_PER_LIFE = 1 << 32
+"""Episode numbers of a runner's life k start at k times this, so that no two lives share one."""
 
 
 class Rollout:
     """The running episodes of N lanes under one policy; `collect` gives the next fragment."""
 
-    def __init__(self, lanes: Lanes, network: PolicyNetwork, runner: int, seed: int, keep_features: bool) -> None:
+    def __init__(
+        self, lanes: Lanes, network: PolicyNetwork, runner: int, seed: int, keep_features: bool, life: int = 0
+    ) -> None:
         self._lanes = lanes
         self._network = network
         self._keep_features = keep_features
         self._lane_numbers = runner * LANES_PER_RUNNER + np.arange(lanes.num_lanes)
         self._random = torch.Generator().manual_seed(seed)
         self._sequence = 0
-        self._episode = np.zeros(lanes.num_lanes, np.int64)
+        self._episode = np.full(lanes.num_lanes, life * EPISODES_PER_LIFE, np.int64)
         self._first = np.ones(lanes.num_lanes, bool)
         self._observations = lanes.reset()
         self._state = network.initial_state(lanes.num_lanes)

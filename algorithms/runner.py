@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 import gymnasium as gym
 import ray
@@ -13,8 +14,6 @@ from ray.rllib.env import INPUT_ENV_SPACES
 from ray.rllib.env.env_runner import EnvRunner
 from ray.rllib.utils.checkpoints import Checkpointable
 from ray.rllib.utils.metrics import (
-    EPISODE_LEN_MEAN,
-    EPISODE_RETURN_MEAN,
     NUM_ENV_STEPS_SAMPLED,
     NUM_ENV_STEPS_SAMPLED_LIFETIME,
     NUM_EPISODES,
@@ -27,8 +26,6 @@ from bonuslab.algorithms.module import PolicyModule
 from bonuslab.algorithms.rollout import Rollout
 from bonuslab.envs.catalogue import make_lanes
 
-EPISODE_WINDOW = 100
-"""Episodes over which running means are taken."""
 STREAMS_PER_LIFE = 1_000_003
 """More than there are runners, so that no two lives of any two runners share their random numbers."""
 
@@ -41,10 +38,32 @@ class Failure:
 
     def __init__(self, error: BaseException) -> None:
         self.text = f"{type(error).__name__}: {error}"
+        self.details = "".join(traceback.format_exception(error))
+
+    def raise_here(self) -> NoReturn:
+        """Raise the exception's message in this process, with the other's traceback as a note."""
+        error = RunnerError(f"a runner failed: {self.text}")
+        error.add_note(self.details)
+        raise error
+
+
+class RunnerError(RuntimeError):
+    """An exception in a runner, as the driver raises it."""
+
+
+class EpisodeSummary(NamedTuple):
+    """What results need to know of a finished episode."""
+
+    total_reward: float
+    length: int
+    won: bool
 
 
 class FragmentRunner(EnvRunner, Checkpointable):
     """Plays N lanes and hands out fragments by reference."""
+
+    worker_index: int
+    num_env_steps_sampled_lifetime: int
 
     def __init__(self, *, config: Any, **kwargs: Any) -> None:
         super().__init__(config=config, **kwargs)
@@ -52,6 +71,7 @@ class FragmentRunner(EnvRunner, Checkpointable):
         torch.set_num_threads(config.threads_per_runner)
         self._weights_version = 0
         self._incarnation = 0
+        self._episodes: list[EpisodeSummary] = []
         self.make_env()
         self.make_module()
         self._begin()
@@ -73,6 +93,7 @@ class FragmentRunner(EnvRunner, Checkpointable):
             runner=self.worker_index,
             seed=(self._seed or 0) + STREAMS_PER_LIFE * (1 + self._incarnation),
             keep_features=self.config.needs_policy_features(),
+            life=self._incarnation,
         )
 
     def make_module(self) -> None:
@@ -86,7 +107,7 @@ class FragmentRunner(EnvRunner, Checkpointable):
         return {INPUT_ENV_SPACES: spaces, DEFAULT_MODULE_ID: spaces}
 
     def sample(self, **_: Any) -> Fragment:
-        """The next fragment, with its episodes logged."""
+        """The next fragment; its episodes wait for `take_episodes`."""
         fragment, finished = self.rollout.collect(self.config.rollout_fragment_length, self._weights_version)
         steps = fragment.action.size
         self.num_env_steps_sampled_lifetime += steps
@@ -94,19 +115,24 @@ class FragmentRunner(EnvRunner, Checkpointable):
         self.metrics.log_value(NUM_ENV_STEPS_SAMPLED_LIFETIME, steps, reduce="lifetime_sum", with_throughput=True)
         self.metrics.log_value(NUM_EPISODES, len(finished), reduce="sum")
         self.metrics.log_value(NUM_EPISODES_LIFETIME, len(finished), reduce="lifetime_sum")
-        for episode in finished:
-            self.metrics.log_value(EPISODE_RETURN_MEAN, episode.total_reward, window=EPISODE_WINDOW)
-            self.metrics.log_value(EPISODE_LEN_MEAN, episode.length, window=EPISODE_WINDOW)
-            self.metrics.log_value("win_rate", float(episode.end_status == "won"), window=EPISODE_WINDOW)
+        self._episodes += [
+            EpisodeSummary(float(episode.total_reward), episode.length, episode.end_status == "won")
+            for episode in finished
+        ]
         return fragment
 
-    def sample_get_state_and_metrics(self) -> tuple[Any, dict[str, Any], Any]:
-        """A reference to the next fragment, a small state, and metrics; an exception comes back as a `Failure`."""
+    def take_episodes(self) -> list[EpisodeSummary]:
+        """The episodes that ended since the last call."""
+        episodes, self._episodes = self._episodes, []
+        return episodes
+
+    def sample_with_episodes_and_metrics(self) -> tuple[Any, list[EpisodeSummary], Any]:
+        """A reference to the next fragment (or a `Failure`), the episodes that ended in it, and metrics."""
         try:
             fragment = self.sample()
         except Exception as error:
-            return ray.put(Failure(error)), {}, self.get_metrics()
-        return ray.put(fragment), {}, self.get_metrics()
+            return Failure(error), self.take_episodes(), self.get_metrics()
+        return ray.put(fragment), self.take_episodes(), self.get_metrics()
 
     def get_metrics(self) -> Any:
         """Everything logged since the last call."""

@@ -9,7 +9,6 @@ import torch
 
 from bonuslab.algorithms.connectors.intrinsic_reward import FRAGMENT, METRICS
 from bonuslab.algorithms.fragment import Fragment, join_lanes
-from bonuslab.algorithms.runner import Failure
 
 
 class SharedBonus:
@@ -29,12 +28,9 @@ class SharedBonus:
         if state is not None:
             self.set_state(state)
 
-    def process(self, *fragments: Fragment | Failure) -> tuple[Fragment, dict[str, float]]:
+    def process(self, *fragments: Fragment) -> tuple[Fragment, dict[str, float]]:
         """One fragment of all lanes with its reward columns, and the bonus's metrics."""
-        for fragment in fragments:
-            if isinstance(fragment, Failure):
-                raise RuntimeError(f"a runner failed: {fragment.text}")
-        joined = join_lanes(fragments)  # type: ignore[arg-type]
+        joined = join_lanes(fragments)
         shared: dict[str, Any] = {}
         self._pipeline(rl_module=None, batch={FRAGMENT: joined}, episodes=[], shared_data=shared)
         return joined, shared[METRICS]
@@ -42,6 +38,10 @@ class SharedBonus:
     def get_state(self) -> dict[str, Any]:
         """Everything the pipeline has learnt and remembers."""
         return self._pipeline.get_state()
+
+    def snapshot(self) -> tuple[dict[str, Any], bool]:
+        """The state, and beside it a small sign that it was made."""
+        return self.get_state(), True
 
     def set_state(self, state: dict[str, Any]) -> None:
         """The inverse of `get_state`."""

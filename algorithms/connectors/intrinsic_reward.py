@@ -50,8 +50,8 @@ class IntrinsicReward(ConnectorV2):
             for path in self._bonus.plugins:
                 load_plugin(path)
             setting = Setting(
-                observation_space=self.input_observation_space,  # type: ignore[arg-type]
-                num_actions=int(self.input_action_space.n),  # type: ignore[union-attr]
+                observation_space=self.input_observation_space,
+                num_actions=int(self.input_action_space.n),
                 network=self._bonus.network,
                 seed=self._seed,
                 device=self._device,

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import time
+from collections import deque
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import ray
+from ray.exceptions import RayActorError, RayTaskError
 from ray.rllib.algorithms.algorithm import Algorithm
 from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.rllib.core.learner.training_data import TrainingData
 from ray.rllib.utils.metrics import (
     ENV_RUNNER_RESULTS,
+    EPISODE_LEN_MEAN,
+    EPISODE_RETURN_MEAN,
     LEARNER_RESULTS,
     LEARNER_UPDATE_TIMER,
     NUM_ENV_STEPS_SAMPLED_LIFETIME,
@@ -21,11 +27,12 @@ from ray.rllib.utils.metrics import (
 )
 from ray.tune.execution.placement_groups import PlacementGroupFactory
 
-from bonuslab.algorithms.bonus_client import LocalBonus, Processed, RemoteBonus
+from bonuslab.algorithms.bonus_client import LocalBonus, Processed, RemoteBonus, cause_of
 from bonuslab.algorithms.checkpoint import seal, verify
 from bonuslab.algorithms.evaluation import evaluate
 from bonuslab.algorithms.impala.config import IMPALAConfig
 from bonuslab.algorithms.impala.learner import STATE_AFTER_UPDATE
+from bonuslab.algorithms.runner import EpisodeSummary, Failure
 from bonuslab.algorithms.telemetry import Telemetry
 from bonuslab.algorithms.without_ray import plain_objects
 from bonuslab.envs.catalogue import make_lanes
@@ -34,6 +41,12 @@ BONUS_RESULTS = "bonus"
 """Key of the bonus's metrics in results."""
 WAIT_SECONDS = 0.05
 """How long one look for finished work may wait; without it the driver would keep a core busy."""
+EPISODE_WINDOW = 100
+"""Episodes over which running means are taken."""
+RUNNER_PATIENCE_SECONDS = 60
+"""How long all runners may be gone before training gives up."""
+MOST_REVIVALS = 3
+"""How often all runners may die without a fragment between."""
 EVALUATION_LANES = 16
 
 
@@ -64,14 +77,19 @@ class IMPALA(Algorithm):
 
     def setup(self, config: IMPALAConfig) -> None:
         """Start runners and learners as RLlib does, then the shared bonus."""
-        with plain_objects() if config.serial else nullcontext():
+        if not config.serial:
+            # RLlib does not say why a remote runner could not be built, so a bad task or setting is found here.
+            make_lanes(config.env, 1, seed=config.seed or 0, **config.env_config).close()
+        with plain_objects():
             super().setup(config)
         client = LocalBonus if self.config.serial else RemoteBonus
         self.bonus: LocalBonus | RemoteBonus = client(self.config, *self.spaces[DEFAULT_MODULE_ID])
         self._telemetry = Telemetry(self.config)
         self._fragments: list[Any] = []
         self._batches: list[Processed] = []
+        self._episodes: deque[EpisodeSummary] = deque(maxlen=EPISODE_WINDOW)
         self._updates = 0
+        self._revivals = 0
 
     def step(self) -> dict[str, Any]:
         """One training iteration; its results go to Prometheus too."""
@@ -89,6 +107,15 @@ class IMPALA(Algorithm):
             with self.metrics.log_time((TIMERS, LEARNER_UPDATE_TIMER)):
                 self._learn()
         self.metrics.log_value("queue_depth", self.bonus.depth + len(self._batches), window=20)
+        self._log_episodes()
+
+    def _log_episodes(self) -> None:
+        """Means over the last episodes of all runners; RLlib would forget them after each iteration."""
+        if not self._episodes:
+            return
+        returns, lengths, wins = zip(*self._episodes, strict=True)
+        for name, values in ((EPISODE_RETURN_MEAN, returns), (EPISODE_LEN_MEAN, lengths), ("win_rate", wins)):
+            self.metrics.log_value((ENV_RUNNER_RESULTS, name), float(np.mean(values)), window=1)
 
     def _collect_fragments(self) -> None:
         """Take finished fragments from the runners, unless enough batches wait already (back-pressure)."""
@@ -96,12 +123,19 @@ class IMPALA(Algorithm):
             return
         if self.config.serial:
             self._fragments.append(self.env_runner.sample())
+            self._episodes += self.env_runner.take_episodes()
             metrics = [self.env_runner.get_metrics()]
         else:
+            self._revive_runners()
             results = self.env_runner_group.foreach_env_runner_async_fetch_ready(
-                func="sample_get_state_and_metrics", tag="sample", timeout_seconds=WAIT_SECONDS
+                func="sample_with_episodes_and_metrics", tag="sample", timeout_seconds=WAIT_SECONDS
             )
-            self._fragments += [fragment for fragment, _, _ in results]
+            for fragment, episodes, _ in results:
+                if isinstance(fragment, Failure):
+                    fragment.raise_here()
+                self._fragments.append(fragment)
+                self._episodes += episodes
+                self._revivals = 0
             metrics = [values for _, _, values in results]
         if metrics:
             self.metrics.aggregate(metrics, key=ENV_RUNNER_RESULTS)
@@ -109,6 +143,19 @@ class IMPALA(Algorithm):
         while len(self._fragments) >= size:
             self.bonus.submit(self._fragments[:size])
             del self._fragments[:size]
+
+    def _revive_runners(self) -> None:
+        """Wait for the runners to come back if all have died; RLlib looks after them only between training steps."""
+        if self.env_runner_group.num_healthy_remote_workers():
+            return
+        self._revivals += 1
+        if self._revivals > MOST_REVIVALS:
+            raise RuntimeError(f"all runners died {self._revivals} times without finishing a fragment; see Ray's logs")
+        deadline = time.monotonic() + RUNNER_PATIENCE_SECONDS
+        while not self.restore_env_runners(self.env_runner_group):
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"all runners died and did not come back within {RUNNER_PATIENCE_SECONDS} s")
+            time.sleep(WAIT_SECONDS)
 
     def _learn(self) -> None:
         """Update the learners as often as there are batches for all of them."""
@@ -124,9 +171,12 @@ class IMPALA(Algorithm):
         self._updates += 1
         broadcast = self._updates % self.config.broadcast_interval_updates == 0
         data = TrainingData(batch=batches[0]) if self.config.serial else TrainingData(batch_refs=batches)
-        results = self.learner_group.update(
-            training_data=data, return_state=broadcast, timesteps={NUM_ENV_STEPS_SAMPLED_LIFETIME: self.env_steps}
-        )
+        try:
+            results = self.learner_group.update(
+                training_data=data, return_state=broadcast, timesteps={NUM_ENV_STEPS_SAMPLED_LIFETIME: self.env_steps}
+            )
+        except (RayTaskError, RayActorError) as error:
+            self._explain_learner_error(error)
         weights = None
         for result in results:
             weights = result.pop(STATE_AFTER_UPDATE, weights)
@@ -134,6 +184,15 @@ class IMPALA(Algorithm):
         if weights is not None:
             with self.metrics.log_time((TIMERS, SYNCH_WORKER_WEIGHTS_TIMER)):
                 self._tell_runners(weights)
+
+    def _explain_learner_error(self, error: RayTaskError | RayActorError) -> None:
+        """Raise what a learner raised, unless one has died: the others then know no more than a lost connection."""
+        try:
+            for learner in self.learner_group._workers or []:
+                ray.get(learner.apply.remote(lambda _: None))
+        except RayActorError as death:
+            raise RuntimeError(f"a learner process died; go on from the last checkpoint. {death}") from error
+        raise (cause_of(error) if isinstance(error, RayTaskError) else error) from error
 
     def _tell_runners(self, state: dict[str, Any]) -> None:
         if self.config.serial:
@@ -167,7 +226,8 @@ class IMPALA(Algorithm):
     def get_state(self, *arguments: Any, **options: Any) -> dict[str, Any]:
         """RLlib's state (in serial mode with the running episodes) and the bonus's."""
         state = super().get_state(*arguments, **options)
-        return state | {"bonus": self.bonus.get_state(), "updates": self._updates}
+        ours = {"bonus": self.bonus.get_state(), "updates": self._updates, "episodes": list(self._episodes)}
+        return state | ours
 
     def set_state(self, state: dict[str, Any]) -> None:
         """The inverse of `get_state`. Remote runners begin new episodes, with contexts they have not met."""
@@ -175,6 +235,7 @@ class IMPALA(Algorithm):
         if "bonus" in state:
             self.bonus.set_state(state["bonus"])
             self._updates = state["updates"]
+            self._episodes = deque(state["episodes"], maxlen=EPISODE_WINDOW)
         if not self.config.serial:
             self._tell_runners({NUM_ENV_STEPS_SAMPLED_LIFETIME: self.env_steps})
 
@@ -183,6 +244,14 @@ class IMPALA(Algorithm):
         written = super().save_to_path(path, **options)
         seal(Path(written))
         return written
+
+    @classmethod
+    def from_checkpoint(cls, path: Any, filesystem: Any = None, **options: Any) -> Any:
+        """An algorithm that goes on where the checkpoint was written; a damaged checkpoint is refused first of all."""
+        folder = str(getattr(path, "path", path))
+        if filesystem is None and "://" not in folder:
+            verify(Path(folder))
+        return super().from_checkpoint(path, filesystem, **options)
 
     def restore_from_path(self, path: str | Path, *arguments: Any, **options: Any) -> None:
         """Restore a checkpoint after making sure that it is whole."""

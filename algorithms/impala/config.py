@@ -43,6 +43,7 @@ class IMPALAConfig(AlgorithmConfig):
         self.max_requests_in_flight_per_env_runner = 2
         self.restart_failed_env_runners = True
         self.delay_between_env_runner_restarts_s = 1.0
+        self.env_runner_health_probe_timeout_s = 0.2  # the other runners need not wait for one that is coming back
         self.min_time_s_per_iteration = 5.0
         self._dont_auto_sync_env_runner_states = True
         self.add_default_connectors_to_learner_pipeline = False
@@ -100,7 +101,7 @@ class IMPALAConfig(AlgorithmConfig):
         self.num_env_runners = 0
         self.num_learners = 0
         self.create_local_env_runner = True
-        self.min_time_s_per_iteration = None
+        self.min_time_s_per_iteration = 0.0
         return self
 
     def loss_settings(self) -> LossSettings:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import ray
@@ -53,8 +55,9 @@ class FragmentLearner(TorchLearner):
         """`num_epochs` passes over a fragment; with `return_state` the new weights come back too."""
         self._check_is_built()
         self.before_gradient_based_update(timesteps=timesteps or {})
-        fragment = batch if training_data is None else _fragment(training_data)
-        tensors = to_tensors(fragment, self._device)
+        with self._together():
+            fragment = _fragment(training_data or TrainingData(batch=batch))
+            tensors = to_tensors(fragment, self._device)
         for _epoch in range(self.config.num_epochs):
             for columns in self._minibatches(fragment.num_lanes):
                 self._gradient_step(choose_lanes(tensors, columns))
@@ -90,14 +93,34 @@ class FragmentLearner(TorchLearner):
         return loss
 
     def _gradient_step(self, batch: dict[str, Any]) -> None:
-        outputs = self.module.forward_train({DEFAULT_MODULE_ID: batch})
-        losses = self.compute_losses(fwd_out=outputs, batch={DEFAULT_MODULE_ID: batch})
+        with self._together():
+            outputs = self.module.forward_train({DEFAULT_MODULE_ID: batch})
+            losses = self.compute_losses(fwd_out=outputs, batch={DEFAULT_MODULE_ID: batch})
         self.compute_gradients(losses)
         parameters = self.get_parameters(self.module[DEFAULT_MODULE_ID])
         norm = torch.nn.utils.clip_grad_norm_(parameters, self.config.grad_clip)
         require_finite("gradient norm", norm)
         self.metrics.log_value((DEFAULT_MODULE_ID, "gradient_norm"), float(norm), window=1)
         self.get_optimizer(DEFAULT_MODULE_ID).step()
+
+    @contextmanager
+    def _together(self) -> Iterator[None]:
+        """Raise on all learners what one of them raises; the others would wait for its gradients for ever."""
+        own: Exception | None = None
+        try:
+            yield
+        except Exception as error:
+            own = error
+        if self.config.num_learners > 1:
+            failed = torch.tensor(0.0 if own is None else 1.0, device=self._device)
+            torch.distributed.all_reduce(failed)
+            if failed > 0:
+                texts: list[str | None] = [None] * self.config.num_learners
+                torch.distributed.all_gather_object(texts, None if own is None else f"{type(own).__name__}: {own}")
+                if own is None:
+                    raise RuntimeError(f"another learner failed: {next(filter(None, texts))}")
+        if own is not None:
+            raise own
 
     def _minibatches(self, num_lanes: int) -> list[torch.Tensor]:
         if self.config.num_minibatches == 1:

@@ -41,6 +41,7 @@ def impala_loss(
     """Loss (summed over time, mean over lanes) and its parts. `logits` are [T, N, A], all else [T, N]."""
     require_finite("policy logits", logits.detach())
     require_finite("value", value.detach())
+    require_finite("next value", next_value)
     require_finite("reward", reward)
     log_policy = torch.log_softmax(logits, -1)  # [T, N, A]
     log_prob = log_policy.gather(-1, action.unsqueeze(-1)).squeeze(-1)

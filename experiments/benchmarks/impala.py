@@ -1,0 +1,132 @@
+"""Training speed of IMPALA: against RLlib's own, against ourselves without a bonus, and CPU time a frame by part."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import ray
+import torch
+
+from bonuslab.algorithms.impala.config import IMPALAConfig
+from bonuslab.algorithms.impala.presets import preset
+from bonuslab.algorithms.impala.resources import choose_plan
+from bonuslab.experiments.benchmarks.measurement import Measurement
+from bonuslab.experiments.benchmarks.stock_impala import stock_config
+
+FREEZE, LAVA = "Freeze-Horn-Restricted", "MultiRoom-N6-Lava"
+SAMPLE_FACTORY_PORT = {FREEZE: 410.0, LAVA: 250.0}
+"""Frames a second of the authors' Sample-Factory port with E3B on such a machine (2 cores), measured once elsewhere."""
+REFERENCE_MS = {"none": 24.0, "e3b * rnd": 44.0}
+"""CPU milliseconds a frame of the authors' program with the paper's network on such a machine, measured elsewhere."""
+STOCK_CHOICES = ((1, 16), (1, 32), (2, 16))
+"""Runners × lanes among which RLlib's IMPALA may use its best."""
+
+
+def run(quick: bool) -> list[Measurement]:
+    """Steps learnt a second, and CPU milliseconds a frame of the paper's preset."""
+    seconds = 4.0 if quick else 60.0
+    ray.init(num_cpus=4, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+    try:
+        ours = {
+            (task, bonus): _trained_per_second(f"ours, {task}, {bonus}", _laptop(task, bonus).build_algo, seconds)
+            for task, bonus in ((FREEZE, "none"), (FREEZE, "e3b * rnd"), (FREEZE, "e3b"), (LAVA, "e3b"))
+        }
+        choices = STOCK_CHOICES[:1] if quick else STOCK_CHOICES
+        stock = max(_stock_per_second(runners, lanes, seconds) for runners, lanes in choices)
+    finally:
+        ray.shutdown()
+    bare = ours[FREEZE, "none"]
+    rows = [
+        Measurement("laptop preset, Freeze-Horn, no bonus, against RLlib's IMPALA", bare, stock, "steps/s", True),
+        Measurement(
+            "laptop preset, Freeze-Horn, e3b * rnd against none", ours[FREEZE, "e3b * rnd"], bare, "steps/s", True
+        ),
+    ]
+    rows += [
+        Measurement(
+            f"laptop preset, {task}, e3b, against the Sample-Factory port (quoted)",
+            ours[task, "e3b"],
+            speed,
+            "steps/s",
+            True,
+        )
+        for task, speed in SAMPLE_FACTORY_PORT.items()
+    ]
+    for bonus, peer in REFERENCE_MS.items():
+        rows += _paper_milliseconds(bonus, peer, fragments=2 if quick else 6)
+    return rows
+
+
+def _laptop(task: str, bonus: str) -> IMPALAConfig:
+    config = IMPALAConfig().environment(task).debugging(seed=0, log_level="ERROR")
+    preset("laptop").configure(config)
+    return choose_plan("laptop").configure(config).bonus(bonus).reporting(min_time_s_per_iteration=2)
+
+
+def _stock_per_second(runners: int, lanes: int, seconds: float) -> float:
+    config = stock_config(FREEZE, "small", runners, lanes, unroll=32, batch_steps=32 * lanes)
+    return _trained_per_second(f"RLlib, {runners} × {lanes}", config.build_algo, seconds)
+
+
+def _trained_per_second(what: str, build: Callable[[], Any], seconds: float) -> float:
+    """Environment steps learnt from a second of wall time, after a first iteration to warm up."""
+    algorithm = build()
+    try:
+        algorithm.train()
+        started, before = time.perf_counter(), _trained(algorithm)
+        while time.perf_counter() - started < seconds:
+            algorithm.train()
+        speed = (_trained(algorithm) - before) / (time.perf_counter() - started)
+    finally:
+        algorithm.stop()
+    print(f"  {what}: {speed:,.0f} steps/s", flush=True)
+    return speed
+
+
+def _trained(algorithm: Any) -> float:
+    return float(algorithm.metrics.peek(("learners", "__all_modules__", "num_env_steps_trained_lifetime"), default=0))
+
+
+def _paper_milliseconds(bonus: str, peer: float, fragments: int) -> list[Measurement]:
+    """CPU time a frame of the paper's preset in one process, by part, on MultiRoom-N6-Lava, the harder of the two."""
+    torch.set_num_threads(1)
+    config = IMPALAConfig().environment(LAVA).debugging(seed=0, log_level="ERROR")
+    preset("paper").configure(config)
+    # Four batches' worth of lanes act together; each batch of eight lanes is learnt from as in the paper.
+    config.bonus(bonus).env_runners(num_envs_per_env_runner=32).run_serially()
+    algorithm = config.build_algo()
+    learner = algorithm.learner_group._learner
+    parts = {"acting": 0.0, "bonus": 0.0, "learning": 0.0}
+    frames = 0
+    for number in range(fragments + 1):
+        marks = [_cpu_seconds()]
+        fragment = algorithm.env_runner.sample()
+        marks.append(_cpu_seconds())
+        columns = [range(begin, begin + 8) for begin in range(0, 32, 8)]
+        batches = [algorithm.bonus._bonus.process(fragment.lanes(list(part)))[0] for part in columns]
+        marks.append(_cpu_seconds())
+        for batch in batches:
+            learner.update(batch)
+        marks.append(_cpu_seconds())
+        if number:  # the first warms up
+            frames += fragment.action.size
+            for part, begin, end in zip(parts, marks[:-1], marks[1:], strict=True):
+                parts[part] += 1000 * (end - begin)
+    algorithm.stop()
+    each = {part: total / frames for part, total in parts.items()}
+    print(
+        f"  paper preset, {bonus}: " + ", ".join(f"{part} {value:.2f} ms" for part, value in each.items()), flush=True
+    )
+    name = f"paper preset, {LAVA}, {bonus}"
+    return [
+        Measurement(f"{name}, CPU a frame (authors' program quoted)", sum(each.values()), peer, "ms"),
+        *(Measurement(f"{name}, {part}", value, None, "ms") for part, value in each.items()),
+    ]
+
+
+def _cpu_seconds() -> float:
+    times = os.times()
+    return times.user + times.system

@@ -1,0 +1,228 @@
+"""Training with runners and a bonus actor in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+import pytest
+import ray
+from ray import cloudpickle
+
+from bonuslab.algorithms.impala.algorithm import IMPALA
+from bonuslab.algorithms.runner import FragmentRunner
+from bonuslab.algorithms.telemetry import GAUGES
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.envs.minihack.contexts import Contexts
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import tests
+pytestmark = pytest.mark.cluster
+BONUS = "e3b * rnd + count.global(position)"
+LANES, STEPS = 4, 8
+
+
+@pytest.fixture(scope="module")
+def algorithm(cluster, make_config):
+    """One algorithm for the tests that leave it in working order."""
+    config = make_config(BONUS, LANES, STEPS, max_steps=20)
+    config.evaluation(evaluation_interval=2, evaluation_duration=5)
+    made = config.build_algo()
+    yield made
+    made.stop()
+
+
+def on_runner(algorithm: IMPALA, function):
+    """What `function(runner)` gives on the first runner."""
+    actor = algorithm.env_runner_group._worker_manager.actors()[1]
+    return ray.get(actor.apply.remote(function))
+
+
+def bonus_process(algorithm: IMPALA) -> int:
+    return ray.get(algorithm.bonus._actor.__ray_call__.remote(lambda _: os.getpid()))
+
+
+def visits(state) -> int:
+    if isinstance(state, dict):
+        if state.keys() == {"keys", "counts"}:
+            return int(state["counts"].sum())
+        return sum(visits(value) for value in state.values())
+    return 0
+
+
+def check_counts(algorithm: IMPALA, lives: int) -> None:
+    """Every batch that went through the bonus was counted once, first states of episodes included."""
+    episodes = int(algorithm.metrics.peek(("env_runners", "num_episodes_lifetime"), default=0))
+    batches = algorithm.bonus._submitted - algorithm.bonus.lost_batches
+    assert batches >= algorithm._updates
+    found = visits(algorithm.bonus.get_state()) - batches * LANES * STEPS
+    assert LANES * lives <= found <= LANES * (lives + 3) + episodes + LANES * STEPS
+
+
+def gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().rsplit(")", 1)[1].split()[0] == "Z"
+
+
+def wait_until(condition, seconds: float = 10) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def test_results_hold_every_metric(algorithm):
+    for _ in range(7):
+        results = algorithm.train()
+    runners, bonus = results["env_runners"], results["bonus"]
+    learner, all_learners = results["learners"]["default_policy"], results["learners"]["__all_modules__"]
+    assert runners["num_env_steps_sampled_lifetime"] >= 7 * LANES * STEPS
+    assert all_learners["num_env_steps_trained_lifetime"] == algorithm._updates * LANES * STEPS
+    for group, kind in ((runners, "sampled"), (all_learners, "trained")):
+        assert group[f"num_env_steps_{kind}_lifetime_throughput"]["throughput_since_last_reduce"] > 0
+    assert -0.5 < runners["episode_return_mean"] <= 1
+    assert 1 <= runners["episode_len_mean"] <= 20
+    assert 0 <= runners["win_rate"] <= 1
+    for name in ("policy_loss", "baseline_loss", "entropy", "policy_lag_updates", "gradient_norm"):
+        assert np.isfinite(learner[name]), name
+    assert 0 < learner["entropy"] <= np.log(8) + 1e-6
+    assert learner["policy_lag_updates"] >= 0
+    assert results["queue_depth"] >= 0
+    for name in ("bonus", "bonus_raw", "bonus_episodic", "bonus_global"):
+        assert bonus[f"{name}/mean"] > 0
+    for term in ("e3b", "rnd", "count.global"):
+        assert bonus[f"term/{term}/raw_mean"] > 0
+    assert bonus["bonus/sigma"] > 0
+    assert bonus["learn/e3b/inverse_dynamics_loss"] > 0
+    assert bonus["learn/rnd/predictor_loss"] > 0
+
+    published = algorithm._telemetry.publish(results)
+    assert published.keys() >= GAUGES.keys() | {f"bonus_part/{name}" for name in bonus}
+    assert published["learnt_steps_per_second"] > 0
+
+
+def test_evaluation_is_apart_from_training(algorithm):
+    before = algorithm.env_steps
+    outcome = algorithm.evaluate()
+    assert algorithm.env_steps == before
+    assert outcome.keys() == {"greedy", "sampled"}
+    for values in outcome.values():
+        assert values["num_episodes"] == 5
+        assert values["episode_len_mean"] <= 20
+    assert algorithm.evaluate()["greedy"] == outcome["greedy"]  # the same held-out contexts
+    results = algorithm.train()
+    if "evaluation" not in results:
+        results = algorithm.train()
+    assert results["evaluation"]["sampled"].keys() >= {"episode_return_mean", "win_rate"}
+
+
+def test_a_killed_runner_comes_back_with_other_contexts(algorithm):
+    algorithm.train()
+    check_counts(algorithm, lives=1)
+    steps, old = algorithm.env_steps, on_runner(algorithm, lambda _: os.getpid())
+    os.kill(old, signal.SIGKILL)
+    while algorithm.env_steps < steps + 6 * LANES * STEPS:
+        algorithm.train()
+    assert on_runner(algorithm, lambda _: os.getpid()) != old
+    met = on_runner(algorithm, lambda runner: runner.env.contexts.tolist())
+    draws = [Contexts("inf", 0, stream=(1, lane)) for lane in range(LANES)]
+    assert not set(met) & {sampler.draw() for sampler in draws for _ in range(200)}
+    version = on_runner(algorithm, lambda runner: runner._weights_version)
+    assert 0 <= algorithm._updates - version < 10
+    check_counts(algorithm, lives=2)
+
+
+def test_a_killed_bonus_actor_comes_back_with_its_counts(algorithm):
+    for _ in range(3):
+        algorithm.train()
+    restarts, updates = algorithm.bonus.restarts, algorithm._updates
+    os.kill(bonus_process(algorithm), signal.SIGKILL)
+    while algorithm._updates < updates + 8:
+        algorithm.train()
+    assert algorithm.bonus.restarts == restarts + 1
+    check_counts(algorithm, lives=2)
+
+
+def test_it_goes_on_from_a_checkpoint_and_leaves_no_process(algorithm, tmp_path):
+    path = algorithm.save_to_path(tmp_path / "checkpoint")
+    counted = visits(algorithm.bonus.get_state())
+    restored = IMPALA.from_checkpoint(path)
+    assert visits(restored.bonus.get_state()) == counted
+    assert restored.env_steps == algorithm.env_steps
+    assert restored.iteration == algorithm.iteration
+    ours, theirs = (algo.learner_group.get_weights()["default_policy"] for algo in (algorithm, restored))
+    assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
+    restored.train()
+    assert visits(restored.bonus.get_state()) > counted
+    assert on_runner(restored, lambda runner: runner._incarnation) == algorithm.env_steps
+
+    processes = [on_runner(restored, lambda _: os.getpid()), bonus_process(restored)]
+    restored.stop()
+    assert wait_until(lambda: all(map(gone, processes)))
+
+
+def test_a_bad_task_or_setting_is_named_before_anything_starts(cluster, make_config):
+    start = time.monotonic()
+    with pytest.raises(InvalidInput, match="NoSuchRoom"):
+        make_config("none").environment("NoSuchRoom").build_algo()
+    with pytest.raises(InvalidInput, match="contexts 'many' cannot be used"):
+        make_config("none", contexts="many").build_algo()
+    assert time.monotonic() - start < 20
+
+
+class SlowThenBroken:
+    """Lanes that sleep in every step, and fail in step `fails_at`."""
+
+    def __init__(self, lanes, seconds: float, fails_at: int) -> None:
+        self._lanes, self._seconds, self._left = lanes, seconds, fails_at
+
+    def __getattr__(self, name: str):
+        return getattr(self._lanes, name)
+
+    def step(self, actions, out=None):
+        time.sleep(self._seconds)
+        self._left -= 1
+        if self._left < 0:
+            raise OSError("the dungeon has collapsed")
+        return self._lanes.step(actions, out)
+
+
+def test_an_idle_driver_sleeps_and_a_failing_environment_is_heard(cluster, make_config, running):
+    class Runner(FragmentRunner):
+        def make_env(self) -> None:
+            super().make_env()
+            self.env = SlowThenBroken(self.env, seconds=0.5, fails_at=12)
+
+    config = make_config("none", steps=8).env_runners(env_runner_cls=Runner)
+    config.min_time_s_per_iteration = 0
+    algorithm = running(config)
+    processes = [on_runner(algorithm, lambda _: os.getpid()), bonus_process(algorithm)]
+    algorithm.train()
+    wall, cpu = time.monotonic(), time.process_time()
+    with pytest.raises(RuntimeError, match="a runner failed: OSError: the dungeon has collapsed") as caught:
+        algorithm.train()  # the next fragment fails after two seconds
+    wall, cpu = time.monotonic() - wall, time.process_time() - cpu
+    assert wall < 20
+    assert cpu < 0.3 * wall, f"the driver used {cpu:.2f} s of CPU in {wall:.2f} s with nothing to do"
+    assert "in step" in "".join(caught.value.__notes__)  # the traceback of the other process
+    algorithm.stop()
+    assert wait_until(lambda: all(map(gone, processes)))
+
+
+@pytest.mark.slow
+def test_runners_that_die_again_and_again_end_the_run(cluster, make_config, running):
+    class Runner(FragmentRunner):
+        def sample(self, **_):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    algorithm = running(make_config("none").env_runners(env_runner_cls=Runner))
+    with pytest.raises(RuntimeError, match="all runners died 4 times without finishing a fragment"):
+        algorithm.train()

@@ -1,0 +1,163 @@
+"""IMPALA's loss against loops in the notation of its paper."""
+
+from __future__ import annotations
+
+from math import exp, log
+
+import pytest
+import torch
+
+from bonuslab.algorithms.finite import NonFinite
+from bonuslab.algorithms.impala.loss import LossSettings, impala_loss
+
+T, N, A = 7, 3, 4
+SETTINGS = {
+    "discount": 0.9,
+    "entropy_cost": 0.02,
+    "baseline_cost": 0.5,
+    "clip_rho": 1.0,
+    "clip_c": 0.8,
+    "trace_decay": 1.0,
+    "surrogate_clip": None,
+    "normalise_advantages": False,
+}
+
+
+def batch(seed: int = 0) -> dict[str, torch.Tensor]:
+    random = torch.Generator().manual_seed(seed)
+
+    def normal(*shape: int) -> torch.Tensor:
+        return torch.randn(*shape, generator=random, dtype=torch.float64)
+
+    ended = torch.rand(T, N, generator=random) < 0.3
+    terminated = ended & (torch.rand(T, N, generator=random) < 0.5)
+    return {
+        "logits": normal(T, N, A),
+        "value": normal(T, N),
+        "next_value": normal(T, N),
+        "behaviour_logits": normal(T, N, A),
+        "action": torch.randint(A, (T, N), generator=random),
+        "reward": normal(T, N),
+        "terminated": terminated,
+        "truncated": ended & ~terminated,
+    }
+
+
+def probabilities(logits: torch.Tensor) -> list[float]:
+    weights = [exp(x) for x in logits.tolist()]
+    return [weight / sum(weights) for weight in weights]
+
+
+class Lane:
+    """One lane of the batch: π, μ, V and the sums of the definition."""
+
+    def __init__(self, data: dict[str, torch.Tensor], n: int, settings: dict) -> None:
+        self.V = data["value"][:, n].tolist()
+        self.V_next = data["next_value"][:, n].tolist()
+        self.r = data["reward"][:, n].tolist()
+        self.terminated = data["terminated"][:, n].tolist()
+        self.ends = (data["terminated"] | data["truncated"])[:, n].tolist()
+        self.a = data["action"][:, n].tolist()
+        self.π = [probabilities(data["logits"][t, n]) for t in range(T)]
+        μ = [probabilities(data["behaviour_logits"][t, n]) for t in range(T)]
+        self.ratio = [self.π[t][self.a[t]] / μ[t][self.a[t]] for t in range(T)]
+        self.ρ = [min(settings["clip_rho"], ratio) for ratio in self.ratio]
+        self.c = [settings["trace_decay"] * min(settings["clip_c"], ratio) for ratio in self.ratio]
+        self.γ = settings["discount"]
+
+    def bootstrap(self, t: int) -> float:
+        return 0.0 if self.terminated[t] else self.V_next[t]
+
+    def v(self, s: int) -> float:
+        """v_s = V(x_s) + Σ_t γ^{t−s} (Π c_i) δ_t V."""
+        total, weight = self.V[s], 1.0
+        for t in range(s, T):
+            total += weight * self.ρ[t] * (self.r[t] + self.γ * self.bootstrap(t) - self.V[t])
+            if self.ends[t]:
+                break
+            weight *= self.γ * self.c[t]
+        return total
+
+    def advantage(self, t: int) -> float:
+        """r_t + γ v_{t+1} − V(x_t)."""
+        goes_on = not self.ends[t] and t + 1 < T
+        # V of the next state as the batch gives it, plus what V-trace adds to it later in the episode.
+        following = self.bootstrap(t) + (self.v(t + 1) - self.V[t + 1] if goes_on else 0.0)
+        return self.r[t] + self.γ * following - self.V[t]
+
+
+def literal(data: dict[str, torch.Tensor], settings: dict) -> dict[str, float]:
+    lanes = [Lane(data, n, settings) for n in range(N)]
+    sums = {"policy_loss": 0.0, "baseline_loss": 0.0, "entropy_loss": 0.0}
+    ε = settings["surrogate_clip"]
+    for lane in lanes:
+        for t in range(T):
+            Â = lane.advantage(t)
+            if ε is None:
+                sums["policy_loss"] -= lane.ρ[t] * log(lane.π[t][lane.a[t]]) * Â
+            else:
+                clipped = max(1 - ε, min(1 + ε, lane.ratio[t]))
+                sums["policy_loss"] -= min(lane.ratio[t] * Â, clipped * Â)
+            sums["baseline_loss"] += 0.5 * (lane.v(t) - lane.V[t]) ** 2
+            sums["entropy_loss"] += sum(p * log(p) for p in lane.π[t])
+    return {name: value / N for name, value in sums.items()}
+
+
+@pytest.mark.parametrize("changes", [{}, {"surrogate_clip": 0.2, "trace_decay": 0.95}, {"clip_rho": 2.0}])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_parts_and_sum(changes, seed):
+    settings = SETTINGS | changes
+    data = batch(seed)
+    loss, metrics = impala_loss(**data, settings=LossSettings(**settings))
+    expected = literal(data, settings)
+    for name, value in expected.items():
+        assert metrics[name].item() == pytest.approx(value, rel=1e-9), name
+    whole = expected["policy_loss"] + 0.5 * expected["baseline_loss"] + 0.02 * expected["entropy_loss"]
+    assert loss.item() == pytest.approx(whole, rel=1e-9)
+
+
+@pytest.mark.parametrize("changes", [{}, {"surrogate_clip": 0.2}])
+def test_gradients_take_targets_and_advantages_as_constants(changes):
+    settings = SETTINGS | changes
+    data = batch(3)
+    lanes = [Lane(data, n, settings) for n in range(N)]
+    data["logits"].requires_grad_()
+    data["value"].requires_grad_()
+    impala_loss(**data, settings=LossSettings(**settings))[0].backward()
+    ε = settings["surrogate_clip"]
+
+    for n, lane in enumerate(lanes):
+        for t in range(T):
+            Â, π, ratio = lane.advantage(t), lane.π[t], lane.ratio[t]
+            by_value = settings["baseline_cost"] * (lane.V[t] - lane.v(t)) / N
+            assert data["value"].grad[t, n].item() == pytest.approx(by_value, rel=1e-9, abs=1e-12)
+            H = -sum(p * log(p) for p in π)
+            for b in range(A):
+                score = (lane.a[t] == b) - π[b]  # ∂ log π(a_t) / ∂ logit_b
+                if ε is None:
+                    weight = lane.ρ[t]
+                else:
+                    weight = ratio if (ratio <= 1 + ε if Â > 0 else ratio >= 1 - ε) else 0.0
+                by_logit = -weight * Â * score + settings["entropy_cost"] * π[b] * (log(π[b]) + H)
+                assert data["logits"].grad[t, n, b].item() == pytest.approx(by_logit / N, rel=1e-9, abs=1e-12)
+
+
+def test_normalised_advantages_do_not_depend_on_the_reward_scale():
+    data = batch(4) | {"value": torch.zeros(T, N, dtype=torch.float64)}
+    data["next_value"] = torch.zeros_like(data["value"])
+    settings = LossSettings(**SETTINGS | {"normalise_advantages": True})
+    small = impala_loss(**data, settings=settings)[1]["policy_loss"]
+    large = impala_loss(**data | {"reward": 1000 * data["reward"]}, settings=settings)[1]["policy_loss"]
+    assert large.item() == pytest.approx(small.item(), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("column", "name"), [("logits", "policy logits"), ("value", "value"), ("reward", "reward"), ("next_value", "next")]
+)
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_the_first_bad_quantity_is_named(column, name, bad):
+    data = batch()
+    data[column][2, 1] = bad
+    data["terminated"][2, 1] = False
+    with pytest.raises(NonFinite, match=f"{name}.* is not finite"):
+        impala_loss(**data, settings=LossSettings(**SETTINGS))
