@@ -58,6 +58,7 @@ class FragmentLearner(TorchLearner):
         with self._together():
             fragment = _fragment(training_data or TrainingData(batch=batch))
             tensors = to_tensors(fragment, self._device)
+            tensors["start_logits"] = self._start_logits(fragment, tensors)
         for _epoch in range(self.config.num_epochs):
             for columns in self._minibatches(fragment.num_lanes):
                 self._gradient_step(choose_lanes(tensors, columns))
@@ -82,6 +83,7 @@ class FragmentLearner(TorchLearner):
             value=fwd_out[Columns.VF_PREDS],
             next_value=fwd_out[NEXT_VALUE],
             behaviour_logits=batch["behaviour_logits"],
+            start_logits=batch["start_logits"],
             action=batch["action"],
             reward=batch["reward"],
             terminated=batch["terminated"],
@@ -91,6 +93,14 @@ class FragmentLearner(TorchLearner):
         for name, value in parts.items():
             self.metrics.log_value((module_id, name), float(value), window=1)
         return loss
+
+    def _start_logits(self, fragment: Fragment, tensors: dict[str, Any]) -> torch.Tensor:
+        """[T, N, A]: what the policy says before this update; what it said when it acted if it is still the same."""
+        if self.config.surrogate_clip is None or fragment.weights_version == self._weights_seq_no:
+            return tensors["behaviour_logits"]
+        with torch.no_grad():
+            output = self.module[DEFAULT_MODULE_ID].unwrapped().forward_train(tensors)
+        return output[Columns.ACTION_DIST_INPUTS]
 
     def _gradient_step(self, batch: dict[str, Any]) -> None:
         with self._together():

@@ -22,7 +22,11 @@ class LossSettings:
     trace_decay: float
     """λ of V-trace: c_i = λ min(c̄, π/μ)."""
     surrogate_clip: float | None
-    """None: the policy gradient of the IMPALA paper. A number ε: PPO's clipped objective on V-trace's advantages."""
+    """None: the policy gradient of the IMPALA paper. A number ε: PPO's clipped objective on V-trace's advantages.
+
+    The clip is around the policy π₀ with which the update began, and samples are weighted by min(ρ̄, π₀/μ): were it
+    around the policy μ that acted, data one update old would already stand at the edge of the clip and teach little.
+    """
     normalise_advantages: bool
 
 
@@ -32,20 +36,24 @@ def impala_loss(
     value: torch.Tensor,
     next_value: torch.Tensor,
     behaviour_logits: torch.Tensor,
+    start_logits: torch.Tensor,
     action: torch.Tensor,
     reward: torch.Tensor,
     terminated: torch.Tensor,
     truncated: torch.Tensor,
     settings: LossSettings,
 ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-    """Loss (summed over time, mean over lanes) and its parts. `logits` are [T, N, A], all else [T, N]."""
+    """Loss (summed over time, mean over lanes) and its parts. All `…logits` are [T, N, A], all else [T, N].
+
+    `start_logits` are π₀'s, of the policy before the first pass of this update; only the clipped objective uses them.
+    """
     require_finite("policy logits", logits.detach())
     require_finite("value", value.detach())
     require_finite("next value", next_value)
     require_finite("reward", reward)
     log_policy = torch.log_softmax(logits, -1)  # [T, N, A]
-    log_prob = log_policy.gather(-1, action.unsqueeze(-1)).squeeze(-1)
-    behaviour_log_prob = torch.log_softmax(behaviour_logits, -1).gather(-1, action.unsqueeze(-1)).squeeze(-1)
+    log_prob = _log_prob(logits, action)
+    behaviour_log_prob = _log_prob(behaviour_logits, action)
     log_ratio = log_prob - behaviour_log_prob
     trace = vtrace(
         log_ratio=log_ratio.detach(),
@@ -66,9 +74,11 @@ def impala_loss(
     if settings.surrogate_clip is None:
         policy_loss = _over_time(-log_prob * trace.rho * advantages)
     else:
-        ratio = log_ratio.exp()
+        start_log_prob = _log_prob(start_logits, action)
+        weight = (start_log_prob - behaviour_log_prob).exp().clamp(max=settings.clip_rho)
+        ratio = (log_prob - start_log_prob).exp()
         clipped = ratio.clamp(1 - settings.surrogate_clip, 1 + settings.surrogate_clip)
-        policy_loss = _over_time(-torch.minimum(ratio * advantages, clipped * advantages))
+        policy_loss = _over_time(-weight * torch.minimum(ratio * advantages, clipped * advantages))
     baseline_loss = _over_time(0.5 * (trace.targets - value) ** 2)
     entropy = -(log_policy.exp() * log_policy).sum(-1)  # [T, N]
     entropy_loss = _over_time(-entropy)
@@ -87,6 +97,11 @@ def impala_loss(
         "kl_to_behaviour": -log_ratio.mean(),
     }
     return loss, {name: part.detach() for name, part in metrics.items()}
+
+
+def _log_prob(logits: torch.Tensor, action: torch.Tensor) -> torch.Tensor:
+    """[T, N]: log-probability of the actions taken."""
+    return torch.log_softmax(logits, -1).gather(-1, action.unsqueeze(-1)).squeeze(-1)
 
 
 def _over_time(loss: torch.Tensor) -> torch.Tensor:

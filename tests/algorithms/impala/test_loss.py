@@ -36,6 +36,7 @@ def batch(seed: int = 0) -> dict[str, torch.Tensor]:
         "value": normal(T, N),
         "next_value": normal(T, N),
         "behaviour_logits": normal(T, N, A),
+        "start_logits": normal(T, N, A),
         "action": torch.randint(A, (T, N), generator=random),
         "reward": normal(T, N),
         "terminated": terminated,
@@ -60,7 +61,10 @@ class Lane:
         self.a = data["action"][:, n].tolist()
         self.π = [probabilities(data["logits"][t, n]) for t in range(T)]
         μ = [probabilities(data["behaviour_logits"][t, n]) for t in range(T)]
+        π0 = [probabilities(data["start_logits"][t, n]) for t in range(T)]
         self.ratio = [self.π[t][self.a[t]] / μ[t][self.a[t]] for t in range(T)]
+        self.ratio0 = [self.π[t][self.a[t]] / π0[t][self.a[t]] for t in range(T)]
+        self.weight = [min(settings["clip_rho"], π0[t][self.a[t]] / μ[t][self.a[t]]) for t in range(T)]
         self.ρ = [min(settings["clip_rho"], ratio) for ratio in self.ratio]
         self.c = [settings["trace_decay"] * min(settings["clip_c"], ratio) for ratio in self.ratio]
         self.γ = settings["discount"]
@@ -96,8 +100,8 @@ def literal(data: dict[str, torch.Tensor], settings: dict) -> dict[str, float]:
             if ε is None:
                 sums["policy_loss"] -= lane.ρ[t] * log(lane.π[t][lane.a[t]]) * Â
             else:
-                clipped = max(1 - ε, min(1 + ε, lane.ratio[t]))
-                sums["policy_loss"] -= min(lane.ratio[t] * Â, clipped * Â)
+                clipped = max(1 - ε, min(1 + ε, lane.ratio0[t]))
+                sums["policy_loss"] -= lane.weight[t] * min(lane.ratio0[t] * Â, clipped * Â)
             sums["baseline_loss"] += 0.5 * (lane.v(t) - lane.V[t]) ** 2
             sums["entropy_loss"] += sum(p * log(p) for p in lane.π[t])
     return {name: value / N for name, value in sums.items()}
@@ -128,7 +132,7 @@ def test_gradients_take_targets_and_advantages_as_constants(changes):
 
     for n, lane in enumerate(lanes):
         for t in range(T):
-            Â, π, ratio = lane.advantage(t), lane.π[t], lane.ratio[t]
+            Â, π, ratio = lane.advantage(t), lane.π[t], lane.ratio0[t]
             by_value = settings["baseline_cost"] * (lane.V[t] - lane.v(t)) / N
             assert data["value"].grad[t, n].item() == pytest.approx(by_value, rel=1e-9, abs=1e-12)
             H = -sum(p * log(p) for p in π)
@@ -137,7 +141,7 @@ def test_gradients_take_targets_and_advantages_as_constants(changes):
                 if ε is None:
                     weight = lane.ρ[t]
                 else:
-                    weight = ratio if (ratio <= 1 + ε if Â > 0 else ratio >= 1 - ε) else 0.0
+                    weight = lane.weight[t] * ratio if (ratio <= 1 + ε if Â > 0 else ratio >= 1 - ε) else 0.0
                 by_logit = -weight * Â * score + settings["entropy_cost"] * π[b] * (log(π[b]) + H)
                 assert data["logits"].grad[t, n, b].item() == pytest.approx(by_logit / N, rel=1e-9, abs=1e-12)
 
