@@ -18,7 +18,7 @@ for candidate in "${PYTHON:-}" python3.11 python3 python; do
         break
     fi
 done
-[ -n "$python" ] || fail "Python 3.11 is needed and was not found on PATH (found: $(python3 --version 2>&1 || true)); install it or set PYTHON=/path/to/python3.11."
+[ -n "$python" ] || fail "Python 3.11 is needed and was not found on PATH (found: $(python3 --version 2>/dev/null || echo no Python)); install it or set PYTHON=/path/to/python3.11."
 command -v cc >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1 ||
     fail "a C compiler is needed and neither cc nor gcc was found on PATH; install gcc (Debian: apt-get install gcc)."
 "$python" -c 'import ensurepip, venv' 2>/dev/null ||
