@@ -106,3 +106,16 @@ class Trajectory:
             text = _MESSAGES[choice]
             message[n, : len(text)] = np.frombuffer(text, np.uint8)
         return {"glyphs": glyphs, "blstats": blstats, "message": message}
+
+
+def state_at(fragment: Fragment, t: int, n: int) -> dict[str, np.ndarray]:
+    """s_t of lane n, looked up literally: for slow versions of a bonus's equation."""
+    return {key: rows[t, n] for key, rows in fragment.observations.items()}
+
+
+def next_state_at(fragment: Fragment, t: int, n: int) -> dict[str, np.ndarray]:
+    """The true s_{t+1} of lane n, looked up literally."""
+    for row, index in enumerate(fragment.final_index.tolist()):
+        if index == [t, n]:
+            return {key: rows[row] for key, rows in fragment.finals.items()}
+    return state_at(fragment, t + 1, n)

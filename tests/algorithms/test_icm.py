@@ -17,7 +17,7 @@ from bonuslab.algorithms.bonuses.setting import Setting
 from bonuslab.algorithms.bonuses.sources.forward_dynamics import ForwardDynamics
 from bonuslab.algorithms.fragment import Fragment
 from bonuslab.algorithms.networks import as_tensors
-from bonuslab.algorithms.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory
+from bonuslab.algorithms.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory, next_state_at, state_at
 
 State = dict[str, np.ndarray]
 
@@ -26,20 +26,9 @@ def _setting() -> Setting:
     return Setting(OBSERVATION_SPACE, NUM_ACTIONS, network="small")
 
 
-def _state(fragment: Fragment, t: int, n: int) -> State:
-    return {key: rows[t, n] for key, rows in fragment.observations.items()}
-
-
-def _next_state(fragment: Fragment, t: int, n: int) -> State:
-    for row, index in enumerate(fragment.final_index.tolist()):
-        if index == [t, n]:
-            return {key: rows[row] for key, rows in fragment.finals.items()}
-    return _state(fragment, t + 1, n)
-
-
 def _transition(source: ForwardDynamics, fragment: Fragment, t: int, n: int) -> tuple[Tensor, Tensor]:
     """The forward model's error vector and the inverse model's logits of one transition alone."""
-    states = [_state(fragment, t, n), _next_state(fragment, t, n)]
+    states = [state_at(fragment, t, n), next_state_at(fragment, t, n)]
     now, after = (
         source._networks["encoder"](as_tensors({key: value[None] for key, value in state.items()}))[0]
         for state in states

@@ -14,7 +14,7 @@ from bonuslab.algorithms.bonuses.noveld import NovelD
 from bonuslab.algorithms.bonuses.setting import Setting
 from bonuslab.algorithms.fragment import Fragment
 from bonuslab.algorithms.networks import as_tensors
-from bonuslab.algorithms.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory
+from bonuslab.algorithms.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory, next_state_at, state_at
 from bonuslab.envs.errors import InvalidInput
 
 State = dict[str, np.ndarray]
@@ -22,17 +22,6 @@ State = dict[str, np.ndarray]
 
 def _setting() -> Setting:
     return Setting(OBSERVATION_SPACE, NUM_ACTIONS, network="small")
-
-
-def _state(fragment: Fragment, t: int, n: int) -> State:
-    return {key: rows[t, n] for key, rows in fragment.observations.items()}
-
-
-def _next_state(fragment: Fragment, t: int, n: int) -> State:
-    for row, index in enumerate(fragment.final_index.tolist()):
-        if index == [t, n]:
-            return {key: rows[row] for key, rows in fragment.finals.items()}
-    return _state(fragment, t + 1, n)
 
 
 @torch.no_grad()
@@ -50,7 +39,7 @@ def _literal(bonus: NovelD, fragments: Sequence[Fragment]) -> np.ndarray:
         for t in range(fragment.num_steps):
             row = []
             for n in range(fragment.num_lanes):
-                now, after = _state(fragment, t, n), _next_state(fragment, t, n)
+                now, after = state_at(fragment, t, n), next_state_at(fragment, t, n)
                 if fragment.first[t, n]:
                     seen[n] = Counter([tuple(now["blstats"][:2])])
                 place = tuple(after["blstats"][:2])

@@ -15,24 +15,13 @@ from bonuslab.algorithms.bonuses.ride import RIDE
 from bonuslab.algorithms.bonuses.setting import Setting
 from bonuslab.algorithms.fragment import Fragment
 from bonuslab.algorithms.networks import as_tensors
-from bonuslab.algorithms.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory
+from bonuslab.algorithms.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory, next_state_at, state_at
 
 State = dict[str, np.ndarray]
 
 
 def _setting() -> Setting:
     return Setting(OBSERVATION_SPACE, NUM_ACTIONS, network="small")
-
-
-def _state(fragment: Fragment, t: int, n: int) -> State:
-    return {key: rows[t, n] for key, rows in fragment.observations.items()}
-
-
-def _next_state(fragment: Fragment, t: int, n: int) -> State:
-    for row, index in enumerate(fragment.final_index.tolist()):
-        if index == [t, n]:
-            return {key: rows[row] for key, rows in fragment.finals.items()}
-    return _state(fragment, t + 1, n)
 
 
 @torch.no_grad()
@@ -47,7 +36,7 @@ def _literal(bonus: RIDE, fragments: Sequence[Fragment]) -> np.ndarray:
         for t in range(fragment.num_steps):
             row = []
             for n in range(fragment.num_lanes):
-                now, after = _state(fragment, t, n), _next_state(fragment, t, n)
+                now, after = state_at(fragment, t, n), next_state_at(fragment, t, n)
                 here, there = tuple(now["blstats"][:2]), tuple(after["blstats"][:2])
                 if fragment.first[t, n]:
                     seen[n] = Counter([here])

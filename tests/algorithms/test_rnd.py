@@ -15,24 +15,13 @@ from bonuslab.algorithms.bonuses.rnd import RND
 from bonuslab.algorithms.bonuses.setting import Setting
 from bonuslab.algorithms.fragment import Fragment
 from bonuslab.algorithms.networks import as_tensors
-from bonuslab.algorithms.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory
+from bonuslab.algorithms.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory, next_state_at, state_at
 
 State = dict[str, np.ndarray]
 
 
 def _setting(seed: int = 0) -> Setting:
     return Setting(OBSERVATION_SPACE, NUM_ACTIONS, network="small", seed=seed)
-
-
-def _state(fragment: Fragment, t: int, n: int) -> State:
-    return {key: rows[t, n] for key, rows in fragment.observations.items()}
-
-
-def _next_state(fragment: Fragment, t: int, n: int) -> State:
-    for row, index in enumerate(fragment.final_index.tolist()):
-        if index == [t, n]:
-            return {key: rows[row] for key, rows in fragment.finals.items()}
-    return _state(fragment, t + 1, n)
 
 
 @torch.no_grad()
@@ -64,9 +53,9 @@ def test_equals_the_equation_state_by_state(networks: str, convention: str) -> N
         for t in range(fragment.num_steps):
             for n in range(fragment.num_lanes):
                 if convention == "reference":
-                    expected = float(_error(bonus, _next_state(fragment, t, n)).square().sum().sqrt())
+                    expected = float(_error(bonus, next_state_at(fragment, t, n)).square().sum().sqrt())
                 else:
-                    expected = float(_error(bonus, _state(fragment, t, n)).square().sum())
+                    expected = float(_error(bonus, state_at(fragment, t, n)).square().sum())
                 assert actual[t, n] == pytest.approx(expected, rel=1e-4)
         bonus.learn(fragment)
 
@@ -76,13 +65,13 @@ def test_loss_is_over_every_next_state_and_every_first_state(networks: str) -> N
     fragment = Trajectory(2, 20, seed=2, mean_episode=6).cut([20])[0]
     bonus = RND(networks).build(_setting())  # type: ignore[arg-type]
     sizes = [
-        float(_error(bonus, _next_state(fragment, t, n)).norm())
+        float(_error(bonus, next_state_at(fragment, t, n)).norm())
         for t in range(fragment.num_steps)
         for n in range(fragment.num_lanes)
     ]
     starts = np.argwhere(fragment.first[:-1])
     assert len(starts) > 2
-    sizes += [float(_error(bonus, _state(fragment, t, n)).norm()) for t, n in starts]
+    sizes += [float(_error(bonus, state_at(fragment, t, n)).norm()) for t, n in starts]
     expected = np.mean(sizes) if networks == "shared" else np.sum(sizes) / fragment.num_lanes
     assert bonus.learn(fragment)["predictor_loss"] == pytest.approx(expected, rel=1e-4)
 
