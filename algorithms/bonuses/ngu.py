@@ -39,10 +39,10 @@ class NGU(Bonus):
 
     N_k are the k nearest features of the episode's earlier states, fewer while there are fewer, and d_m² is the mean
     of all their squared distances in this episode so far, those of step t included. b_t is 0 where the square root
-    plus c exceeds `maximum_similarity`. Details and numbers are those of the paper's Algorithm 1 and table of
-    hyperparameters, with these notes:
+    plus c exceeds `maximum_similarity`. Details and numbers follow NGU's paper as we
+    remember it and as third-party code has it; its appendix was not at hand to check them. Notes:
 
-    - ε is 1e-4 in the table and 1e-3 in the text (section 2); the default is the table's.
+    - ε is given as 1e-4 in some places and 1e-3 in others; the default is 1e-4.
     - With k = 10 the similarity cannot exceed √10 + c, so a maximum of 8 never bites; the paper has both numbers.
     - The paper does not say whether d_m² outlives the episode. Ours does not, so that the bonus is episodic and no
       lane depends on another.
