@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Makes a virtual environment with exactly the tested versions: bash deploy/set_up.sh .venv
+# Makes a virtual environment with exactly the tested versions: bash deploy/set_up.sh .venv [extra,…]
 # Fails with one clear sentence where Python 3.11, a compiler or the network is missing.
 set -euo pipefail
 venv=$1
+extras=dev${2:+,$2}
 log=$venv/install.log
 
 fail() {
@@ -28,7 +29,7 @@ echo "bonuslab: setting up $venv with $("$python" --version) (about 3 minutes, 2
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
 : >"$log"
 if ! "$venv/bin/python" -m pip install --disable-pip-version-check --progress-bar off \
-    -c constraints.txt -e '.[dev]' >>"$log" 2>&1; then
+    -c constraints.txt -e ".[$extras]" >>"$log" 2>&1; then
     tail -n 15 "$log" >&2
     if grep -qE 'NewConnectionError|Temporary failure in name resolution|Max retries|No matching distribution' "$log"; then
         fail "the packages could not be downloaded; is there a network, and does pip reach its package index? (log: $log)"

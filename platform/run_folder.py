@@ -25,6 +25,8 @@ PROGRESS_FILE = "progress.csv"
 ERROR_FILE = "error.txt"
 CHECKPOINTS = "checkpoints"
 KEPT_CHECKPOINTS = 2
+BUILT_FROM = "BONUSLAB_COMMIT"
+"""Variable that deploy/Dockerfile sets."""
 PACKAGES = ("bonuslab", "ray", "torch", "numpy", "gymnasium", "nle", "minihack")
 
 
@@ -162,11 +164,11 @@ def default_path(settings: RunSettings) -> Path:
 
 
 def git_commit() -> str | None:
-    """The commit of this source tree, marked `-dirty` if it was changed since; None outside a git clone."""
+    """The commit of this source tree, marked `-dirty` if it was changed since; in an image, the one it was built from."""
     here = Path(__file__).resolve().parent
     command = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
         found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return None
-    return found.stdout.strip() or None
+        return os.environ.get(BUILT_FROM)
+    return found.stdout.strip() or os.environ.get(BUILT_FROM)
