@@ -15,7 +15,7 @@ from bonuslab.platform.grid.folder import GridFolder
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 HEAD, WORKER = "10.77.0.1", "10.77.0.2"
-GRID = "--scale smoke --tasks MultiRoom-N2-S4 --bonuses none,e3b --seeds 2 --steps 4000"
+GRID = "--scale smoke --tasks MultiRoom-N2-S4 --bonuses none e3b --seeds 0 1 --steps 4000"
 
 
 def can_make_machines() -> bool:

@@ -1,0 +1,157 @@
+"""A grid as the board sees it: its trials, what has changed since a client looked last, and when it will be done."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.platform.board.driver import is_locked
+from bonuslab.platform.board.forecast import Pending, seconds_left
+from bonuslab.platform.board.layout import layout_of, metric_of
+from bonuslab.platform.board.trial_watch import Stamp, TrialWatch, stamp
+from bonuslab.platform.grid.folder import GRID_FILE, GridDescription, GridFolder, TrialDescription
+from bonuslab.platform.tracking.redaction import redacted
+
+COST_SHARE = 0.002
+"""Share of one processor that looking at the files may take, however many clients ask and however large the grid."""
+REFRESH_SECONDS = (2.0, 10.0)
+"""Shortest and longest time between two looks."""
+QUIET_SECONDS = {"running": 300.0, "waiting": 30.0}
+"""A grid with trials left, no driver on this machine and no change for so long was stopped. Trials that are said to run
+may do so under a driver elsewhere, and take long over a row."""
+
+
+class GridWatch:
+    """Follows one grid's folder, also when it is replaced by a new grid."""
+
+    def __init__(self, path: Path) -> None:
+        self.folder = GridFolder(path)
+        self._file = path / GRID_FILE
+        self._lock = threading.Lock()
+        self._seen: Stamp = None
+        self._look_again_at = 0.0
+        self._with_rows = False
+        self.description: GridDescription | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        # A client that followed another grid, or another board, sends a version that begins with another word.
+        self._generation = secrets.token_hex(4)
+        self._version = 0
+        self._trials: dict[str, TrialWatch] = {}
+        self._cells: dict[str, tuple[int, dict[str, Any]]] = {}
+        self._totals: dict[str, Any] = {}
+
+    def changes(self, since: str = "") -> dict[str, Any]:
+        """The grid's summary and all cells that changed after the version `since`; the layout too if it is new."""
+        with self._lock:
+            description = self._refresh(rows=True)
+            generation, _, number = since.partition(".")
+            known = generation == self._generation and number.isdigit()
+            after = int(number) if known else 0
+            answer = {
+                "wait": max(0.0, self._look_again_at - time.monotonic()),
+                "version": f"{self._generation}.{self._version}",
+                "cells": [cell for version, cell in self._cells.values() if version > after],
+                "summary": self._summary(),
+            }
+            return answer if known else answer | {"layout": _front(description) | layout_of(description)}
+
+    def summary(self) -> dict[str, Any]:
+        """What the list of grids shows of it."""
+        with self._lock:
+            return _front(self._refresh(rows=False)) | {"summary": self._summary()}
+
+    def trial(self, identifier: str) -> tuple[TrialWatch, TrialDescription] | None:
+        """One of the trials that grid.json names."""
+        with self._lock:
+            description = self._refresh(rows=True)
+            found = next((trial for trial in description.trials if trial.id == identifier), None)
+            return None if found is None else (self._trials[identifier], found)
+
+    def _refresh(self, rows: bool) -> GridDescription:
+        """Look at the files, unless that was done a moment ago."""
+        if time.monotonic() < self._look_again_at and self.description and self._with_rows >= rows:
+            return self.description
+        began = time.thread_time()
+        description = self._read_description()
+        self._version += 1
+        for identifier, trial in self._trials.items():
+            if trial.refresh(rows) or identifier not in self._cells:
+                self._cells[identifier] = (self._version, trial.cell())
+        self._totals = self._summed(description)
+        self._with_rows = rows
+        shortest, longest = REFRESH_SECONDS
+        pause = min(longest, max(shortest, (time.thread_time() - began) / COST_SHARE))
+        self._look_again_at = time.monotonic() + pause
+        return description
+
+    def _read_description(self) -> GridDescription:
+        now = stamp(self._file)
+        if now is None:
+            self._seen, self.description = None, None
+            raise InvalidInput(f"the grid {self.folder.path.name} is not there any more")
+        if now != self._seen or self.description is None:
+            self.description = _checked(self.folder.description())
+            self._seen = now
+            self._forget()
+            metric = metric_of(self.description)
+            for trial in self.description.trials:
+                self._trials[trial.id] = TrialWatch(self.folder.trial(trial.id), metric)
+        return self.description
+
+    def _summed(self, description: GridDescription) -> dict[str, Any]:
+        """All trials together."""
+        watches = list(self._trials.values())
+        bonuses = {trial.id: trial.labels.get("bonus", "") for trial in description.trials}
+        pending = [
+            Pending(trial.stage, bonuses[name], trial.state.env_steps, trial.state.total_env_steps, trial.speed)
+            for name, trial in self._trials.items()
+        ]
+        return {
+            "trials": len(watches),
+            "counts": Counter(trial.stage for trial in pending),
+            "share": sum(watch.state.share_done for watch in watches) / max(1, len(watches)),
+            "steps": sum(trial.env_steps for trial in pending),
+            "speed": sum(trial.speed or 0.0 for trial in pending if trial.stage == "running"),
+            "left": seconds_left(pending),
+            "updated": max((watch.state.updated for watch in watches), default=0.0),
+        }
+
+    def _summary(self) -> dict[str, Any]:
+        """The totals, and whether anybody is at work."""
+        quiet = max(0.0, time.time() - self._totals["updated"])
+        left = next((stage for stage in QUIET_SECONDS if stage in self._totals["counts"]), None)
+        interrupted = left is not None and quiet > QUIET_SECONDS[left] and is_locked(self.folder.path) is False
+        stopped = {"speed": 0.0, "left": None} if interrupted else {}
+        return self._totals | stopped | {"quiet": quiet, "interrupted": interrupted}
+
+
+def _checked(description: GridDescription) -> GridDescription:
+    """Refuse what a damaged grid.json could make the board trip over, or look outside the grid's folder for."""
+    for trial in description.trials:
+        if not isinstance(trial.id, str) or not trial.id or Path(trial.id).name != trial.id:
+            raise InvalidInput(f"grid.json names a trial {trial.id!r}, which cannot be a folder")
+        if not isinstance(trial.labels, dict):
+            raise InvalidInput(f"the labels of trial {trial.id} in grid.json cannot be read")
+    if not isinstance(description.options, dict) or not all(isinstance(item, dict) for item in description.commands):
+        raise InvalidInput("the options or commands in grid.json cannot be read")
+    return description
+
+
+def _front(description: GridDescription) -> dict[str, Any]:
+    """What a grid is, without anything that is nobody's business."""
+    last = description.commands[-1] if description.commands else {}
+    return {
+        "name": description.name,
+        "experiment": description.experiment,
+        "scale": description.scale,
+        "metric": metric_of(description),
+        # What continues the grid: the command that last worked on it, but not from the beginning.
+        "command": redacted(str(last.get("command", ""))).replace(" --fresh", ""),
+    }

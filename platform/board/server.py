@@ -1,0 +1,128 @@
+"""The board's web server: one page, its data as JSON, GET only."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Callable
+from importlib.resources import files
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.platform.board.grids import Grids
+from bonuslab.platform.board.guard import Guard, own_names
+from bonuslab.platform.board.trial_page import TrialPages
+
+PORT = 8600
+FURTHER_PORTS = 20
+"""Tried after `PORT` where the user named none."""
+MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+PAGE = "index.html"
+
+
+class BoardApp:
+    """The answers to all requests."""
+
+    def __init__(self, grids: Grids, mlflow_ui: str | None = None) -> None:
+        self._grids = grids
+        self._pages = TrialPages(mlflow_ui)
+        folder = files("bonuslab.platform.board").joinpath("static-files")
+        # Read once: a request can name one of these files and nothing else.
+        self._static = {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+
+    def application(self, host: str) -> Starlette:
+        """The ASGI application of a board bound to `host`."""
+        routes: dict[str, Callable[[Request], Response]] = {
+            "/": self.static,
+            "/static/{file}": self.static,
+            "/api/grids": self.index,
+            "/api/grids/{grid}": self.grid,
+            "/api/grids/{grid}/trials/{trial}": self.trial,
+            "/api/grids/{grid}/trials/{trial}/film.gif": self.film,
+        }
+        return Starlette(
+            routes=[Route(path, answer) for path, answer in routes.items()],
+            middleware=[
+                Middleware(Guard, own_names=own_names(host)),
+                Middleware(GZipMiddleware, minimum_size=2_000, compresslevel=5),
+            ],
+            exception_handlers={InvalidInput: _explain},
+        )
+
+    def static(self, request: Request) -> Response:
+        """The page and what it is made of."""
+        name = request.path_params.get("file", PAGE)
+        if name not in self._static:
+            return _missing("there is no such file")
+        return Response(self._static[name], media_type=MEDIA_TYPES.get(name[name.rfind(".") :], "text/plain"))
+
+    def index(self, request: Request) -> Response:
+        """All grids."""
+        return JSONResponse({"grids": self._grids.index()})
+
+    def grid(self, request: Request) -> Response:
+        """What changed in a grid since the version in the query."""
+        watch = self._grids.watch(request.path_params["grid"])
+        if watch is None:
+            return _missing("there is no such grid any more")
+        return JSONResponse(watch.changes(request.query_params.get("since", "")))
+
+    def trial(self, request: Request) -> Response:
+        """One trial; a browser that has its newest version is told so."""
+        watch = self._grids.watch(request.path_params["grid"])
+        found = watch.trial(request.path_params["trial"]) if watch else None
+        if watch is None or found is None or watch.description is None:
+            return _missing("there is no such trial")
+        trial, description = found
+        tag = f'"{self._pages.tag(trial)}"'
+        if tag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers={"ETag": tag})
+        return JSONResponse(self._pages.page(watch.description, description, trial), headers={"ETag": tag})
+
+    def film(self, request: Request) -> Response:
+        """The film of a trial's policy."""
+        watch = self._grids.watch(request.path_params["grid"])
+        found = watch.trial(request.path_params["trial"]) if watch else None
+        if found is None or not found[0].folder.film.is_file():
+            return _missing("there is no such film")
+        return FileResponse(found[0].folder.film, media_type="image/gif")
+
+
+def _missing(what: str) -> Response:
+    return JSONResponse({"problem": what}, status_code=404)
+
+
+def _explain(request: Request, error: Exception) -> Response:
+    return JSONResponse({"problem": str(error)}, status_code=409)
+
+
+def listen(host: str, port: int | None) -> socket.socket:
+    """A socket to serve from: at the port given, or else at the first free one from `PORT` on."""
+    ports = range(PORT, PORT + FURTHER_PORTS) if port is None else [port]
+    for number in ports:
+        try:
+            family = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM)[0][0]
+            return socket.create_server((host, number), family=family)
+        except socket.gaierror as error:
+            raise InvalidInput(f"--host {host} is no address of a machine: {error.strerror}") from error
+        except OverflowError as error:
+            raise InvalidInput(f"--port {number} cannot be used; it must be from 0 to 65535") from error
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise InvalidInput(f"cannot listen on {host} port {number}: {error.strerror}") from error
+    if port is None:
+        raise InvalidInput(f"all ports from {ports[0]} to {ports[-1]} of {host} are in use; choose another with --port")
+    raise InvalidInput(f"port {port} of {host} is in use; choose another, or leave --port out for a free one")
+
+
+def server_of(app: Starlette) -> uvicorn.Server:
+    """A server that says nothing but errors; `run(sockets=[…])` answers requests until Ctrl-C."""
+    config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2)
+    return uvicorn.Server(config)

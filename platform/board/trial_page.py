@@ -1,0 +1,76 @@
+"""What the page of one trial shows: curves, error, film and links."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+from bonuslab.platform.board.curves import Curves
+from bonuslab.platform.board.layout import metric_of
+from bonuslab.platform.board.links import mlflow_run, web_address
+from bonuslab.platform.board.trial_watch import TrialWatch, stamp
+from bonuslab.platform.grid.folder import GridDescription, TrialDescription
+from bonuslab.platform.tracking.redaction import redacted
+from bonuslab.platform.tracking.store import DATABASE, OPTION
+
+LABELS = ("task", "contexts", "bonus", "scope", "seed", "variant", "suite")
+"""What is shown of a trial's labels."""
+KEPT_CURVES = 8
+"""Trials whose curves stay in memory: those that were looked at last."""
+LONGEST_TRACEBACK = 20_000
+"""Characters; the end of a traceback says what went wrong."""
+
+
+class TrialPages:
+    """Gathers what is to be shown of a trial; keeps the curves of the last few."""
+
+    def __init__(self, mlflow_ui: str | None = None) -> None:
+        self._mlflow_ui = mlflow_ui
+        self._curves: OrderedDict[Path, Curves] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def tag(self, watch: TrialWatch) -> str:
+        """Changes whenever the page of the trial does."""
+        folder = watch.folder
+        files = (folder.progress, folder.state_file, folder.error_file, folder.film, folder.tracking_file)
+        return hashlib.sha1(repr([stamp(file) for file in files]).encode()).hexdigest()[:16]
+
+    def page(self, grid: GridDescription, trial: TrialDescription, watch: TrialWatch) -> dict[str, Any]:
+        """Everything about one trial."""
+        film = stamp(watch.folder.film)
+        return {
+            "labels": {name: str(trial.labels[name]) for name in LABELS if trial.labels.get(name)},
+            "cell": watch.cell(),
+            "traceback": _traceback(watch.folder.error_file),
+            # The time of the film: a new one has a new address.
+            "film": None if film is None else film[2],
+            "mlflow": self._mlflow(grid, watch),
+            "ray": web_address(grid.options.get("ray_dashboard")),
+            "curves": self._curves_of(watch.folder.progress, metric_of(grid)),
+        }
+
+    def _mlflow(self, grid: GridDescription, watch: TrialWatch) -> dict[str, str]:
+        """The trial's run; a grid that is tracked by a server says itself where its pages are."""
+        store = str(grid.options.get(OPTION) or DATABASE)
+        return mlflow_run(watch.folder.tracking_file, store, self._mlflow_ui or web_address(store))
+
+    def _curves_of(self, path: Path, metric: str) -> dict[str, Any]:
+        with self._lock:
+            curves = self._curves.pop(path, None) or Curves(path)
+            self._curves[path] = curves
+            if len(self._curves) > KEPT_CURVES:
+                self._curves.popitem(last=False)
+            curves.refresh()
+            return curves.as_data(metric)
+
+
+def _traceback(file: Path) -> str:
+    try:
+        text = file.read_text(errors="replace")
+    except OSError:
+        return ""
+    text = redacted(text)
+    return text if len(text) <= LONGEST_TRACEBACK else f"…\n{text[-LONGEST_TRACEBACK:]}"

@@ -1,0 +1,121 @@
+"""One trial as the board sees it: its state and how it does, read again only when its files have changed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from bonuslab.platform.board.recent_rows import RecentRows
+from bonuslab.platform.grid.folder import TrialFolder
+from bonuslab.platform.grid.trial_state import STAGES, TrialState
+from bonuslab.platform.tracking.redaction import redacted
+
+WINS = "win_rate"
+RETURN = "episode_return"
+SPEED = "env_steps_per_second"
+UNREADABLE = "unreadable"
+"""Stage of a trial whose state.json is damaged."""
+LONGEST_ERROR = 300
+
+Stamp = tuple[int, int, int] | None
+"""What changes with a file: its inode, size and time."""
+
+
+def stamp(path: Path | str) -> Stamp:
+    """The present stamp of a file; None where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+class TrialWatch:
+    """State, present numbers and predicted time of one trial."""
+
+    def __init__(self, folder: TrialFolder, metric: str) -> None:
+        self.folder = folder
+        self.state = TrialState()
+        self.problem = ""
+        """Why the state cannot be read."""
+        self.speed: float | None = None
+        """Environment steps a second lately, or else on the whole."""
+        # Until a trial has the number that counts, the nearest there is.
+        self._headlines = tuple(dict.fromkeys((metric, WINS, RETURN)))
+        self._rows = RecentRows(folder.progress, tuple(dict.fromkeys((metric, WINS, RETURN, SPEED))))
+        # Text, because building a Path costs more than asking for its stamp.
+        self._state_file, self._progress = str(folder.state_file), str(folder.progress)
+        self._seen_state: Stamp = None
+        self._seen_progress: Stamp = None
+        self._rows_seen = False
+
+    def refresh(self, rows: bool = True) -> bool:
+        """Read what has changed; whether anything has. Rows come to running trials alone, or with a new state."""
+        changed = False
+        now = stamp(self._state_file)
+        if now != self._seen_state:
+            self._seen_state, self._rows_seen, changed = now, False, True
+            self._read_state()
+        if rows and (self.stage == "running" or not self._rows_seen):
+            self._rows_seen = True
+            if (now := stamp(self._progress)) != self._seen_progress:
+                self._seen_progress, changed = now, True
+                self._rows.refresh()
+        if changed:
+            self.speed = self._rows.value(SPEED) or self.state.steps_per_second or None
+        return changed
+
+    @property
+    def stage(self) -> str:
+        """One of `STAGES`, or `UNREADABLE`."""
+        return UNREADABLE if self.problem else self.state.stage
+
+    def headline(self) -> tuple[str, float | None]:
+        """The number the trial is judged by, or the nearest there is, and its column."""
+        values = ((column, self._rows.value(column)) for column in self._headlines)
+        return next((found for found in values if found[1] is not None), (self._headlines[0], None))
+
+    def cell(self) -> dict[str, Any]:
+        """What the heat map shows of it."""
+        state = self.state
+        unfinished = self.stage in ("running", "waiting")
+        column, value = self.headline()
+        return {
+            "id": self.folder.id,
+            "stage": self.stage,
+            "share": _short(state.share_done),
+            "steps": state.env_steps,
+            "total": state.total_env_steps,
+            "seconds": _short(state.wall_seconds),
+            "left": _short(state.seconds_left) if unfinished else None,
+            "speed": _short(self.speed) if self.stage == "running" else _short(state.steps_per_second),
+            "column": column,
+            "metric": _short(value),
+            "return": _short(self._rows.value(RETURN)),
+            "attempts": state.attempts,
+            "error": self.problem or redacted(state.error)[:LONGEST_ERROR],
+        }
+
+    def _read_state(self) -> None:
+        try:
+            self.state, self.problem = _checked(TrialState.read(self.folder.state_file)), ""
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            self.state, self.problem = TrialState(), f"state.json cannot be read: {error}"
+
+
+def _checked(state: TrialState) -> TrialState:
+    if state.stage not in STAGES:
+        raise ValueError(f"there is no stage {state.stage!r}")
+    for name in ("env_steps", "total_env_steps", "wall_seconds", "attempts", "updated"):
+        value = getattr(state, name)
+        if not isinstance(value, int | float) or not abs(value) < float("inf"):
+            raise ValueError(f"{name} is {value!r}")
+    if not isinstance(state.error, str):
+        raise ValueError("error is no text")
+    return state
+
+
+def _short(value: float | None) -> float | None:
+    """Four digits are all that is shown."""
+    return None if value is None else float(f"{value:.4g}")

@@ -1,0 +1,134 @@
+"""The Grafana board and the Prometheus configuration fit what Ray exports of our gauges."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+import yaml
+from ray._private.ray_constants import PROMETHEUS_SERVICE_DISCOVERY_FILE
+
+from bonuslab.algorithms.telemetry import GAUGES, PARTS
+
+FOLDER = Path(__file__).parents[2] / "deploy" / "monitoring"
+BOARD = json.loads((FOLDER / "grafana" / "dashboards" / "bonuslab.json").read_text())
+EXPRESSIONS = [target["expr"] for panel in BOARD["panels"] for target in panel.get("targets", [])]
+PREFIX = "ray_bonuslab_"
+PUBLISH = """
+import os, sys, time, types, urllib.request
+import ray
+from ray._private.ray_constants import PROMETHEUS_SERVICE_DISCOVERY_FILE
+from bonuslab.algorithms.telemetry import GAUGES, Telemetry
+
+ray.init(address="local", num_cpus=1, include_dashboard=True, logging_level="ERROR", _temp_dir=sys.argv[1])
+results = {}
+for place in GAUGES.values():
+    level = results
+    for key in place[:-1]:
+        level = level.setdefault(key, {})
+    level[place[-1]] = 1.0
+config = types.SimpleNamespace(env="MultiRoom-N6", bonus_config=types.SimpleNamespace(expression="e3b * rnd"), seed=3)
+telemetry = Telemetry(config)
+published = telemetry.publish(results)
+assert published.keys() >= GAUGES.keys(), published
+node = ray.nodes()[0]
+address = f"http://{node['NodeManagerAddress']}:{node['MetricsExportPort']}/metrics"
+nodes = os.path.join(sys.argv[1], PROMETHEUS_SERVICE_DISCOVERY_FILE)
+text = ""
+for _ in range(120):
+    telemetry.publish(results)
+    time.sleep(0.5)
+    try:
+        text = urllib.request.urlopen(address, timeout=5).read().decode()
+    except OSError:
+        continue
+    if text.count("# TYPE ray_bonuslab_") > len(GAUGES) and os.path.exists(nodes):
+        break
+print(open(nodes).read())
+print("\\n".join(line for line in text.splitlines() if line.startswith("ray_bonuslab_")))
+ray.shutdown()
+"""
+
+
+def names(expression: str) -> set[str]:
+    return {name.removeprefix(PREFIX) for name in re.findall(r"\bray_\w+", expression)}
+
+
+def test_shows_every_gauge_and_no_other() -> None:
+    assert set().union(*map(names, EXPRESSIONS)) == {*GAUGES, PARTS}
+
+
+def test_expressions_use_the_labels_there_are() -> None:
+    for expression in EXPRESSIONS:
+        grouped = re.findall(r" by \(([^)]*)\)", expression)
+        labels = set(re.findall(r"(\w+)=~", expression)) | {name.strip() for by in grouped for name in by.split(",")}
+        allowed = {"task", "bonus", "seed"} | ({"part"} if PARTS in names(expression) else set())
+        assert labels <= allowed, expression
+        assert {"task", "bonus", "seed"} <= labels, "the choices above the board count everywhere"
+        assert expression.count("(") == expression.count(")")
+    variables = {variable["name"] for variable in BOARD["templating"]["list"]}
+    assert variables == {"datasource", "task", "bonus", "seed"}
+    assert set(re.findall(r"\$\{?(\w+)", json.dumps(BOARD).replace("$__all", ""))) == variables
+
+
+def test_panels_stand_apart_and_take_any_prometheus() -> None:
+    identifiers = [panel["id"] for panel in BOARD["panels"]]
+    assert len(set(identifiers)) == len(identifiers)
+    cells = [(panel["title"], panel["gridPos"]) for panel in BOARD["panels"]]
+    for (one, a), (other, b) in combinations(cells, 2):
+        apart = a["x"] + a["w"] <= b["x"] or b["x"] + b["w"] <= a["x"]
+        assert apart or a["y"] + a["h"] <= b["y"] or b["y"] + b["h"] <= a["y"], (one, other)
+    assert all(place["x"] + place["w"] <= 24 for _, place in cells)
+    sources = [panel["datasource"] for panel in BOARD["panels"] if panel["type"] != "row"]
+    assert all(source == {"type": "prometheus", "uid": "${datasource}"} for source in sources)
+
+
+def test_prometheus_scrapes_the_nodes_that_ray_lists() -> None:
+    (job,) = yaml.safe_load((FOLDER / "prometheus.yml").read_text())["scrape_configs"]
+    assert job["file_sd_configs"][0]["files"] == [f"/tmp/ray/{PROMETHEUS_SERVICE_DISCOVERY_FILE}"]
+
+
+def test_everything_listens_on_this_machine_alone_and_finds_its_files() -> None:
+    services = yaml.safe_load((FOLDER / "compose.yaml").read_text())["services"]
+    assert "--web.listen-address=127.0.0.1:9090" in services["prometheus"]["command"]
+    assert services["grafana"]["environment"]["GF_SERVER_HTTP_ADDR"] == "127.0.0.1"
+    mounted = [volume.split(":")[0] for service in services.values() for volume in service["volumes"]]
+    assert all((FOLDER / path).exists() for path in mounted if path.startswith("."))
+    provisioning = FOLDER / "grafana" / "provisioning"
+    (source,) = yaml.safe_load((provisioning / "datasources" / "prometheus.yaml").read_text())["datasources"]
+    assert source["url"] == "http://127.0.0.1:9090"
+    (provider,) = yaml.safe_load((provisioning / "dashboards" / "bonuslab.yaml").read_text())["providers"]
+    variable = provider["options"]["path"].strip("${}")
+    assert services["grafana"]["environment"][variable] == "/dashboards"
+    assert variable in (FOLDER / "README.md").read_text()
+
+
+@pytest.mark.cluster
+def test_ray_exports_the_gauges_under_the_names_the_board_asks_for() -> None:
+    # A short path: Ray makes sockets below it, whose paths may have 107 characters.
+    with tempfile.TemporaryDirectory(prefix="ray", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        done = subprocess.run(
+            [sys.executable, "-c", PUBLISH, folder],
+            env={**os.environ, "RAY_metrics_report_interval_ms": "500"},
+            capture_output=True,
+            text=True,
+            timeout=150,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr[-2000:]
+    nodes, *samples = done.stdout.strip().splitlines()
+    (listed,) = json.loads(nodes)
+    assert listed["targets"], "Ray lists its nodes where prometheus.yml looks for them"
+    found = {sample.split("{")[0].removeprefix(PREFIX): sample for sample in samples}
+    assert found.keys() == {*GAUGES, PARTS}
+    for name, sample in found.items():
+        labels = dict(re.findall(r'(\w+)="([^"]*)"', sample))
+        assert (labels["task"], labels["bonus"], labels["seed"]) == ("MultiRoom-N6", "e3b * rnd", "3"), name
+    assert 'part="bonus/mean"' in found[PARTS] or 'part="bonus_' in found[PARTS]

@@ -1,0 +1,61 @@
+"""A board on a free port, and a browser to look at it."""
+
+from __future__ import annotations
+
+import importlib.util
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bonuslab.platform.board import grid_watch
+from bonuslab.platform.board.grids import Grids
+from bonuslab.platform.board.server import BoardApp, listen, server_of
+
+
+@pytest.fixture
+def every_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The board looks at the files whenever it is asked."""
+    monkeypatch.setattr(grid_watch, "REFRESH_SECONDS", (0.0, 0.0))
+
+
+@pytest.fixture
+def serve(every_look: None) -> Iterator[Callable[..., str]]:
+    """`serve(root, only=None, mlflow_ui=None)`: the address of a board of the grids below a folder."""
+    stops: list[Callable[[], None]] = []
+
+    def start(root: Path, only: str | None = None, mlflow_ui: str | None = None) -> str:
+        listening = listen("127.0.0.1", 0)
+        server = server_of(BoardApp(Grids(root, only), mlflow_ui).application("127.0.0.1"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+
+        def stop() -> None:
+            server.should_exit = True
+            thread.join(10)
+
+        stops.append(stop)
+        deadline = time.monotonic() + 20
+        while not server.started and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+    yield start
+    for stop in stops:
+        stop()
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The tab of browser.py; a test that uses it is marked `needs("chromium")`."""
+    spec = importlib.util.spec_from_file_location("browser", Path(__file__).parent / "browser.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    tab = module.Browser(tmp_path_factory.mktemp("chromium"))
+    yield tab
+    tab.close()

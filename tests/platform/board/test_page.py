@@ -1,0 +1,168 @@
+"""The page in a real browser: what it shows, a real click on a cell, real keys, and changes on disk that appear."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from bonuslab.platform.grid.folder import GridFolder
+from bonuslab.platform.progress_table import ProgressTable
+
+pytestmark = pytest.mark.needs("chromium")
+CURVE = "document.querySelector('.chart[data-column=\"{}\"] .curve').getAttribute('d')"
+SIDES = ("left", "right")
+OPEN_TITLE = "document.querySelector('#trial:not([hidden]) h2')?.textContent"
+
+
+@pytest.fixture
+def grid(tmp_path: Path, write_sample_grid: Callable[..., GridFolder]) -> GridFolder:
+    folder = write_sample_grid(tmp_path / "runs" / "grid", seeds=(0, 1), rows=10)
+    frames = [Image.new("P", (40, 20), colour) for colour in (0, 1)]
+    frames[0].save(folder.trials()[0].film, save_all=True, append_images=frames[1:])
+    return folder
+
+
+@pytest.fixture
+def page(grid: GridFolder, serve: Callable[..., str], browser: Any) -> Any:
+    """The grid's page on a desktop."""
+    browser.complaints.clear()
+    browser.size(1280, 800)
+    browser.open(serve(grid.path.parent))
+    browser.wait("document.querySelectorAll('button.cell.known').length === 15")
+    yield browser
+    # Nothing was blocked, missing or thrown.
+    assert browser.complaints == []
+
+
+def cell(identifier: str) -> str:
+    return f'button.cell[data-id="{identifier}"]'
+
+
+def test_shows_every_trial_and_the_curves_of_the_one_clicked(grid: GridFolder, page: Any) -> None:
+    assert page.read("location.hash") == "#grid=grid", "one grid alone needs no list"
+    assert page.read("document.querySelectorAll('.panel').length") == 4
+    assert page.read("[...document.querySelectorAll('.panel h3')].map((e) => e.textContent)") == [
+        "none",
+        "rnd",
+        "e3b",
+        "e3b * rnd",
+    ]
+    trials = grid.trials()
+    label = page.read(f"document.querySelector('{cell(trials[-2].id)}').getAttribute('aria-label')")
+    assert label.startswith("KeyRoom-S5, e3b * rnd, seed 0: running, 50 %, win rate 0.4")
+    assert label.endswith("25 s left")
+    assert page.read("document.querySelector('.figures .trials b').textContent") == "13 / 16"
+    assert "1 min" in page.read("document.querySelector('.figures .left b').textContent")
+
+    page.click(cell(trials[0].id))
+    page.wait(f"{OPEN_TITLE} === 'MultiRoom-N4-S5' && document.querySelectorAll('.chart').length >= 7")
+    points = page.read(CURVE.format("win_rate"))[1:].split("L")
+    assert len(points) == 10
+    heights = [float(point.split()[1]) for point in points]
+    assert heights == sorted(heights, reverse=True), "the win rate rises, so the curve climbs"
+    rows = trials[0].rows()
+    assert heights[-1] == pytest.approx(100 * (1 - rows["win_rate"].iloc[-1]), abs=0.02)
+    assert page.wait("document.querySelector('.film img')?.naturalWidth") == 40
+
+    page.click(".chart[data-column='episode_return'] .plot")  # scrolls there
+    box = page.read(
+        "(() => { const b = document.querySelector('.chart[data-column=\"episode_return\"] .plot')"
+        ".getBoundingClientRect(); return [b.x, b.y, b.width, b.height]; })()"
+    )
+    page.move(box[0] + 0.5 * box[2], box[1] + box[3] / 2)
+    read = page.read("document.querySelector('.chart[data-column=\"win_rate\"] output').textContent")
+    assert read == f"{rows['win_rate'].iloc[4]:.3g} at 50k", "all curves tell the value under the pointer"
+
+
+def test_shows_why_a_trial_failed_and_closes_by_key(grid: GridFolder, page: Any) -> None:
+    failed = grid.trials()[-3].id
+    page.click(".lists .failed button")
+    page.wait("document.querySelector('#trial .problem pre')?.textContent.includes('lane 3 is not finite')")
+    assert page.read("document.activeElement.tagName") == "H2"
+    page.press("Escape")
+    page.wait("document.querySelector('#trial').hidden")
+    assert page.read("document.activeElement.dataset.id") == failed
+
+
+def test_is_driven_by_keys_alone(grid: GridFolder, page: Any) -> None:
+    first = grid.trials()[0].id
+    page.read(f"document.querySelector('{cell(first)}').focus()")
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown", "ArrowUp", "ArrowUp", "ArrowDown"):
+        page.press(key)
+    here = page.read("document.activeElement.dataset.id")
+    assert here == "KeyRoom-S5__rnd__c-inf__s0"
+    assert page.read("document.querySelectorAll('.matrix [tabindex=\"0\"]').length") == 1
+    page.press("Enter")
+    page.wait(f"{OPEN_TITLE} === 'KeyRoom-S5'")
+    assert page.read("location.hash").endswith(here)
+
+
+def test_changes_on_disk_appear_by_themselves(
+    grid: GridFolder, page: Any, write_sample_grid: Callable[..., GridFolder]
+) -> None:
+    running = grid.trials()[-2]
+    page.click(cell(running.id))
+    page.wait("document.querySelectorAll('.chart').length")
+    assert page.read(CURVE.format("win_rate")).count("L") == 4
+    ProgressTable(running.progress).append({"env_steps": 100_000, "win_rate": 1.0, "rooms": 7.0})
+    replace(running.state(), stage="finished", env_steps=100_000).write(running.state_file)
+    page.wait(f"document.querySelector('{cell(running.id)}').classList.contains('finished')")
+    page.wait(f"{CURVE.format('win_rate')}.split('L').length === 6 && !!document.querySelector('[data-column=rooms]')")
+    assert page.read(f"document.querySelector('{cell(running.id)} .value').textContent") == "1.0"
+
+    grid.path.rename(grid.path.with_name("aside"))
+    page.wait("document.querySelector('#notice').textContent.includes('not there any more')")
+    write_sample_grid(grid.path, tasks=("Corridor-R5",), seeds=(0,), rows=2)
+    page.wait("document.querySelector('.matrix .name').textContent === 'Corridor-R5'")
+    page.wait("document.querySelector('#notice').hidden")
+    assert page.read("document.querySelectorAll('button.cell').length") == 4
+    # The browser complains about the answers in between, and rightly.
+    page.complaints[:] = [text for text in page.complaints if "409" not in text]
+
+
+def test_asks_nothing_while_nobody_looks(page: Any) -> None:
+    hide = "Object.defineProperty(document, 'hidden', {value: %s, configurable: true})"
+    page.read(f"{hide % 'true'}; document.dispatchEvent(new Event('visibilitychange')); 0")
+    assert page.read("document.querySelector('#live').textContent") == "paused"
+    asked = "performance.getEntriesByType('resource').filter((e) => e.name.includes('/api/')).length"
+    before = page.read(asked)
+    page.read("new Promise((done) => setTimeout(done, 2500))")
+    assert page.read(asked) == before
+    page.read(f"{hide % 'false'}; document.dispatchEvent(new Event('visibilitychange')); 0")
+    page.wait(f"{asked} > {before} && document.querySelector('#live').textContent === 'live'")
+
+
+def test_fits_phone_and_desktop_in_light_and_dark(page: Any) -> None:
+    for width, dark in product((390, 1280), (False, True)):
+        phone = width < 500
+        page.size(width, 844, dark)
+        page.wait(f"document.documentElement.clientWidth <= {width}")
+        assert page.read("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+        ground = page.read("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
+        assert (max(ground) < 60) == dark
+        stacked = page.read("getComputedStyle(document.querySelector('.matrix')).flexDirection") == "column"
+        assert stacked == phone
+        page.click("button.cell.finished")
+        page.wait("document.querySelectorAll('.chart').length")
+        left, right = (page.read(f"document.querySelector('#trial').getBoundingClientRect().{side}") for side in SIDES)
+        assert right <= width
+        assert (left == 0) == phone, "on a phone the trial covers the page"
+        page.press("Escape")
+        page.wait("document.querySelector('#trial').hidden")
+
+
+def test_lists_several_grids(grid: GridFolder, page: Any, write_sample_grid: Callable[..., GridFolder]) -> None:
+    write_sample_grid(grid.path.with_name("other <i>grid"), tasks=("Corridor-R5",), seeds=(0,), rows=2)
+    address = page.read("location.origin")
+    page.open(f"{address}/")
+    page.wait("document.querySelectorAll('.card').length === 2")
+    assert "other <i>grid" in page.read("document.querySelector('#index').innerText")
+    page.click(".card:first-child a")
+    page.wait("document.querySelectorAll('button.cell').length === 4")
+    assert page.read("document.querySelector('#grids').value") == "other <i>grid"
