@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import gymnasium as gym
@@ -28,6 +28,8 @@ class FinishedEpisode:
     end_status: str
     final_observation: dict[str, np.ndarray]
     """The true last observation, in arrays that nobody writes to any more."""
+    metrics: dict[str, float] = field(default_factory=dict)
+    """Further numbers of the episode, such as the share of a house that was seen; results show their means."""
 
 
 @dataclass(slots=True)

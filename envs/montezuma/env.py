@@ -1,0 +1,102 @@
+"""Montezuma's Revenge as a Gymnasium environment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.envs.montezuma.episode import Episode, Rules
+from bonuslab.envs.montezuma.seeds import check_contexts, lane_seed
+from bonuslab.envs.montezuma.spaces import action_space, check_action, observation_buffers, observation_space
+
+Observation = dict[str, np.ndarray]
+
+
+class MontezumaEnv(gym.Env[Observation, int]):
+    """One game; it meets what lane 0 of `MontezumaLanes` with the same settings meets.
+
+    `info` carries the room, the rooms visited in this episode, the level, the lives left, the game's points and the end
+    status of the episode.
+    """
+
+    metadata = {  # noqa: RUF012 (as Gymnasium declares it)
+        "render_modes": ["rgb_array"],
+        "render_fps": 15,
+    }
+
+    def __init__(
+        self,
+        contexts: int | str | None = 1,
+        seed: int = 0,
+        *,
+        held_out: bool = False,
+        stream: int = 0,
+        render_mode: str | None = None,
+        **rules: Any,
+    ) -> None:
+        """`rules` are the fields of `Rules`."""
+        modes = self.metadata["render_modes"]
+        if render_mode is not None and render_mode not in modes:
+            raise unknown("render mode", render_mode, modes)
+        check_contexts(contexts)
+        self.rules = Rules(**rules)
+        self.observation_space = observation_space()
+        self.action_space: gym.spaces.Discrete = action_space()  # type: ignore[assignment]
+        self.render_mode = render_mode
+        self._stream = (held_out, stream)
+        shown = {key: rows[0] for key, rows in observation_buffers(1).items()}
+        self._episode = Episode(self.rules, lane_seed(seed, held_out, stream, 0), shown)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start an episode; `seed` restarts the sequence of sticky actions."""
+        for option in options or {}:
+            raise unknown("reset option", option, ["none at all"])
+        super().reset(seed=seed)
+        if seed is not None:
+            self._episode.reseed(lane_seed(seed, *self._stream, 0))
+        self._episode.begin()
+        return self._observation(), self._info()
+
+    def step(self, action: int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Take one action, four screens long."""
+        number = check_action(action)
+        if self._episode.status != "running":
+            state = "before the first reset" if self._episode.status is None else "after the end of the episode"
+            raise InvalidInput(f"step {state}: call reset() first")
+        reward = self._episode.step(number)
+        status = self._episode.status
+        return self._observation(), reward, status == "game_over", status == "step_limit", self._info()
+
+    def render(self) -> Any:
+        """The screen in colour [210, 160, 3] with `render_mode="rgb_array"`."""
+        return self._episode.game.picture() if self.render_mode == "rgb_array" else None
+
+    def get_state(self) -> dict[str, Any]:
+        """Everything `set_state` needs to go on exactly; can be pickled."""
+        return {"rules": self.rules, "episode": self._episode.get_state()}
+
+    def set_state(self, state: dict[str, Any]) -> Observation:
+        """Go on where `get_state` was called; the observation of that moment."""
+        if state["rules"] != self.rules:
+            raise InvalidInput(f"a state with {state['rules']} does not fit {self.rules}")
+        self._episode.set_state(state["episode"])
+        return self._observation()
+
+    def _observation(self) -> Observation:
+        return {key: rows.copy() for key, rows in self._episode.observation.items()}
+
+    def _info(self) -> dict[str, Any]:
+        episode = self._episode
+        return {
+            "room": episode.game.room,
+            "rooms": frozenset(episode.rooms),
+            "level": episode.game.level,
+            "lives": episode.game.lives,
+            "points": episode.points,
+            "end_status": episode.status,
+        }

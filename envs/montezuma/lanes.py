@@ -1,0 +1,154 @@
+"""Many games of Montezuma's Revenge stepped together, in this process or in several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.envs.lanes import LaneStep, Observations
+from bonuslab.envs.montezuma.episode import Rules
+from bonuslab.envs.montezuma.game import NUM_ROOMS
+from bonuslab.envs.montezuma.group import CONTEXT, Group, GroupPlan, GroupStep, LocalGroup
+from bonuslab.envs.montezuma.remote import RemoteGroup, SharedObservations
+from bonuslab.envs.montezuma.seeds import check_contexts, lane_seed
+from bonuslab.envs.montezuma.spaces import action_space, check_action, observation_buffers, observation_space
+
+
+class MontezumaLanes:
+    """N lanes of the game; see `bonuslab.envs.lanes.Lanes`.
+
+    The game itself has no randomness: lanes differ by their actions and by which of them stick, which lane i takes from
+    the stream (stream, i), whatever the other lanes and `processes` are. Rewards are the game's points; clipping them
+    is the algorithm's business (`reward_clip`). An episode's metrics are `rooms` (visited in this episode),
+    `rooms_ever` (in all episodes of these lanes) and `level`.
+    """
+
+    def __init__(
+        self,
+        num_lanes: int,
+        contexts: int | str | None = 1,
+        seed: int = 0,
+        *,
+        held_out: bool = False,
+        stream: int = 0,
+        processes: int = 0,
+        **rules: Any,
+    ) -> None:
+        """`processes` more of them share the lanes (0: all in this one); `rules` are the fields of `Rules`."""
+        self.num_lanes = _check_number("num_lanes", num_lanes, 1)
+        check_contexts(contexts)
+        self.rules = Rules(**rules)
+        self.observation_space: gym.spaces.Dict = observation_space()
+        self.action_space: gym.spaces.Discrete = action_space()
+        self._rooms_ever: set[int] = set()
+        self._started = False
+        seeds = [lane_seed(seed, held_out, stream, lane) for lane in range(self.num_lanes)]
+        count = min(_check_number("processes", processes, 0), self.num_lanes)
+        borders = [lane * self.num_lanes // max(count, 1) for lane in range(max(count, 1) + 1)]
+        self._slices = [slice(begin, end) for begin, end in pairwise(borders)]
+        plans = [GroupPlan(self.rules, part.start, tuple(seeds[part])) for part in self._slices]
+        self._shared = SharedObservations(self.num_lanes) if count else None
+        self._groups: list[Group] = []
+        if self._shared is None:
+            self._observations = observation_buffers(self.num_lanes)
+            self._groups.append(LocalGroup(plans[0], self._observations))
+            return
+        self._observations = self._shared.arrays
+        try:
+            for plan in plans:
+                self._groups.append(RemoteGroup(plan, self._shared))
+            self._answers()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def contexts(self) -> np.ndarray:
+        """[N] int64: the one context there is, -1 before the first episode."""
+        return np.full(self.num_lanes, CONTEXT if self._started else -1, np.int64)
+
+    @property
+    def rooms_ever(self) -> frozenset[int]:
+        """Numbers of all rooms that any lane has visited."""
+        return frozenset(self._rooms_ever)
+
+    def reset(self, out: Observations | None = None) -> Observations:
+        """Start a new episode in every lane."""
+        self._ask("reset")
+        self._started = True
+        return self._hand_out(out)
+
+    def step(self, actions: np.ndarray | Sequence[int], out: Observations | None = None) -> LaneStep:
+        """Take one action in every lane."""
+        chosen = self._check_actions(actions)
+        parts: list[GroupStep] = self._ask("step", [chosen[part] for part in self._slices])
+        finished = [episode for part in parts for episode in part.finished]
+        rooms = [*self._observations["room"].flat, *(episode.final_observation["room"][0] for episode in finished)]
+        self._rooms_ever.update(int(room) for room in rooms if room < NUM_ROOMS)
+        for episode in finished:
+            episode.metrics["rooms_ever"] = float(len(self._rooms_ever))
+        return LaneStep(
+            self._hand_out(out),
+            np.concatenate([part.reward for part in parts]),
+            np.concatenate([part.terminated for part in parts]),
+            np.concatenate([part.truncated for part in parts]),
+            finished,
+        )
+
+    def get_state(self) -> dict[str, Any]:
+        """The emulator's state, the frames and the random numbers of every lane: about 12 kB each."""
+        states = [state for part in self._ask("get_state") for state in part]
+        return {"lanes": states, "rules": self.rules, "rooms_ever": sorted(self._rooms_ever), "started": self._started}
+
+    def set_state(self, state: dict[str, Any], out: Observations | None = None) -> Observations:
+        """Put every emulator where it was."""
+        if len(state["lanes"]) != self.num_lanes or state["rules"] != self.rules:
+            raise InvalidInput(
+                f"a state of {len(state['lanes'])} lanes with {state['rules']} does not fit "
+                f"{self.num_lanes} lanes with {self.rules}"
+            )
+        self._ask("set_state", [state["lanes"][part] for part in self._slices])
+        self._rooms_ever, self._started = set(state["rooms_ever"]), state["started"]
+        return self._hand_out(out)
+
+    def close(self) -> None:
+        """End all emulators and processes. A second call does nothing."""
+        for group in self._groups:
+            group.close()
+        if self._shared is not None:
+            self._shared.close()
+        self._groups, self._shared, self._started = [], None, False
+
+    def _ask(self, method: str, arguments: Iterable[Any] | None = None) -> list[Any]:
+        for group, argument in zip(self._groups, arguments or [None] * len(self._groups), strict=True):
+            group.send(method, argument)
+        return self._answers()
+
+    def _answers(self) -> list[Any]:
+        return [group.receive() for group in self._groups]
+
+    def _hand_out(self, out: Observations | None) -> Observations:
+        if out is None:
+            return self._observations
+        for key, array in self._observations.items():
+            np.copyto(out[key], array, casting="no")
+        return out
+
+    def _check_actions(self, actions: np.ndarray | Sequence[int]) -> list[int]:
+        if not self._started:
+            raise InvalidInput("step before reset: call reset() first")
+        array = np.asarray(actions)
+        if array.shape != (self.num_lanes,):
+            raise InvalidInput(f"actions of shape {array.shape} cannot be used; allowed: ({self.num_lanes},)")
+        return [check_action(action) for action in array.tolist()]
+
+
+def _check_number(name: str, value: object, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InvalidInput(f"{name} {value!r} cannot be used; allowed: whole numbers from {least}")
+    return int(value)

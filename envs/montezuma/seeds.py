@@ -1,0 +1,23 @@
+"""A singleton decision process: one context, and random numbers only for which actions stick."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bonuslab.envs.errors import InvalidInput
+
+
+def check_contexts(contexts: int | str | None) -> None:
+    """Refuse any number of contexts but one."""
+    if isinstance(contexts, bool) or (contexts is not None and str(contexts).strip() != "1"):
+        raise InvalidInput(
+            f"contexts {contexts!r} cannot be used on MontezumaRevenge; allowed: 1 (it is one and the same game always)"
+        )
+
+
+def lane_seed(seed: int, held_out: bool, stream: int, lane: int) -> tuple[int, ...]:
+    """What decides a lane's sticky actions. Held out: the same game, but luck that training never has."""
+    for name, number in (("seed", seed), ("stream", stream)):
+        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 0:
+            raise InvalidInput(f"{name} {number!r} cannot be used; allowed: whole numbers from 0")
+    return (int(held_out), int(seed), int(stream), lane)

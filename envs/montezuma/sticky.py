@@ -1,0 +1,57 @@
+"""Sticky actions: now and then the console keeps the joystick where it was, so that no fixed sequence always wins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.envs.montezuma.game import FRAME_SKIP
+
+StickyKind = Literal["frame", "step"]
+STICKY_PROBABILITY = 0.25
+"""Paper, table: ActionProb."""
+_KINDS = ("frame", "step")
+
+
+class StickyActions:
+    """Turns the action of a step into the actions of its four screens.
+
+    `frame` decides anew before each of the four screens, as ALE does itself (Machado et al., 2018) and RND's authors
+    did. `step` decides once for all four, as the code that the paper builds on does. In both cases what is kept is the
+    action that was really played last; an episode starts with NOOP.
+    """
+
+    def __init__(self, kind: StickyKind, probability: float, seed: Sequence[int]) -> None:
+        if kind not in _KINDS:
+            raise unknown("kind of sticky actions", kind, _KINDS)
+        if not 0 <= probability < 1:
+            raise InvalidInput(f"sticky_probability {probability!r} cannot be used; allowed: numbers from 0, below 1")
+        self._draws = FRAME_SKIP if kind == "frame" else 1
+        self._probability = probability
+        self._random = np.random.Generator(np.random.PCG64(seed))
+        self._last = 0
+
+    def start(self) -> None:
+        """Begin an episode."""
+        self._last = 0
+
+    def actions(self, action: int) -> list[int]:
+        """[4]: what the joystick really does while the agent wants `action`."""
+        played = []
+        for draw in self._random.random(self._draws).tolist():
+            if draw >= self._probability:
+                self._last = action
+            played.append(self._last)
+        return played * (FRAME_SKIP // self._draws)
+
+    def get_state(self) -> dict[str, Any]:
+        """What `set_state` needs to go on with the same draws."""
+        return {"random": self._random.bit_generator.state, "last": self._last}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go on where `get_state` was called."""
+        self._random.bit_generator.state = state["random"]
+        self._last = state["last"]

@@ -1,0 +1,189 @@
+"""Lanes of Montezuma's Revenge: their episodes, their streams, exact continuation, other processes."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bonuslab.envs import catalogue
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.envs.lanes import LaneError, LaneStep
+from bonuslab.envs.montezuma import MontezumaEnv, MontezumaLanes
+from bonuslab.envs.montezuma.seeds import lane_seed
+from bonuslab.envs.montezuma.sticky import StickyActions
+
+ACTIONS = np.random.default_rng(0).integers(18, size=(60, 2))
+# Holding right makes the agent walk off the first ledge again and again, which costs all lives within some 150 steps.
+RIGHT = 3
+
+
+@pytest.fixture(scope="module")
+def lanes() -> Iterator[MontezumaLanes]:
+    made = MontezumaLanes(2, seed=1, max_steps=25)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def fresh(lanes: MontezumaLanes) -> dict[str, Any]:
+    """The lanes' state before their first episode; making emulators is what takes time here."""
+    return lanes.get_state()
+
+
+def play(lanes: MontezumaLanes, actions: np.ndarray) -> list[Any]:
+    """All that the steps give, as values that can be compared."""
+    return [summary(lanes.step(row)) for row in actions]
+
+
+def summary(step: LaneStep) -> Any:
+    finished = [
+        (one.lane, one.length, one.total_reward, one.end_status, one.metrics, digest(one.final_observation))
+        for one in step.finished
+    ]
+    ends = (step.reward.tolist(), step.terminated.tolist(), step.truncated.tolist())
+    return digest(step.observations), *ends, finished
+
+
+def digest(observations: dict[str, np.ndarray]) -> dict[str, bytes]:
+    return {key: rows.tobytes() for key, rows in observations.items()}
+
+
+def test_lanes_are_environments_side_by_side(lanes: MontezumaLanes, fresh: dict[str, Any]) -> None:
+    lanes.set_state(fresh)
+    assert lanes.contexts.tolist() == [-1, -1]
+    first = {key: rows.copy() for key, rows in lanes.reset().items()}
+    assert lanes.contexts.tolist() == [0, 0]
+    env = MontezumaEnv(seed=1, max_steps=25)
+    for lane in range(2):
+        other = lanes.observation_space.contains({key: rows[lane] for key, rows in first.items()})
+        assert other
+    observation, _ = env.reset()
+    np.testing.assert_array_equal(observation["frames"], first["frames"][0])
+    differ = False
+    for row in ACTIONS:
+        row = np.array([row[0], row[0]])  # the same action in both lanes
+        step = lanes.step(row)
+        observation, reward, terminated, truncated, info = env.step(int(row[0]))
+        assert (reward, terminated, truncated) == (step.reward[0], step.terminated[0], step.truncated[0])
+        if truncated:
+            ended = step.finished[0]
+            assert (ended.lane, ended.length, ended.end_status) == (0, 25, "step_limit")
+            assert ended.total_reward == info["points"]
+            assert ended.metrics == {"rooms": 1.0, "level": 0.0, "rooms_ever": 1.0}
+            for key, rows in observation.items():
+                np.testing.assert_array_equal(ended.final_observation[key], rows)
+            assert not np.array_equal(ended.final_observation["frames"], step.observations["frames"][0])
+            observation, _ = env.reset()
+        for key, rows in observation.items():
+            np.testing.assert_array_equal(step.observations[key][0], rows)
+        differ |= not np.array_equal(*step.observations["frames"])
+    assert differ  # other luck in the other lane
+    assert lanes.rooms_ever == {1}
+
+
+def test_the_game_ends_when_the_lives_do() -> None:
+    env = MontezumaEnv(seed=2)
+    env.reset()
+    for _ in range(400):
+        observation, _, terminated, truncated, info = env.step(RIGHT)
+        if terminated or truncated:
+            break
+    assert terminated
+    assert not truncated
+    assert (info["lives"], info["end_status"]) == (0, "game_over")
+    with pytest.raises(InvalidInput, match="after the end of the episode"):
+        env.step(0)
+    again, _ = env.reset(seed=2)
+    assert env.observation_space.contains(again)
+    assert not np.array_equal(again["frames"], observation["frames"])
+
+
+def test_a_state_goes_on_exactly_across_episode_ends(lanes: MontezumaLanes, fresh: dict[str, Any]) -> None:
+    lanes.set_state(fresh)
+    lanes.reset()
+    play(lanes, ACTIONS[:33])
+    state = pickle.loads(pickle.dumps(lanes.get_state()))
+    expected = play(lanes, ACTIONS[33:])
+    play(lanes, ACTIONS[:7])  # elsewhere
+    shown = lanes.set_state(state)
+    assert digest(shown) == digest(lanes.set_state(state))
+    assert play(lanes, ACTIONS[33:]) == expected
+    other = MontezumaLanes(2, seed=9, max_steps=25)  # another object, with another past
+    other.reset()
+    play(other, ACTIONS[:5])
+    other.set_state(state)
+    assert play(other, ACTIONS[33:]) == expected
+    other.close()
+
+
+def test_other_processes_play_the_same(lanes: MontezumaLanes, fresh: dict[str, Any]) -> None:
+    lanes.set_state(fresh)
+    start = digest(lanes.reset())
+    expected = play(lanes, ACTIONS[:30])
+    apart = MontezumaLanes(2, seed=1, max_steps=25, processes=2)
+    try:
+        assert digest(apart.reset()) == start
+        assert play(apart, ACTIONS[:30]) == expected
+        assert play(apart, ACTIONS[30:40]) == play(lanes, ACTIONS[30:40])
+        lanes.set_state(apart.get_state())
+        assert play(apart, ACTIONS[40:]) == play(lanes, ACTIONS[40:])
+        process = apart._groups[1]._process  # type: ignore[attr-defined]
+        process.kill()
+        process.wait()
+        with pytest.raises(LaneError, match="the process of lanes 1 to 1 is gone"):
+            apart.step([0, 0])
+    finally:
+        apart.close()
+        apart.close()
+
+
+def test_seeds_streams_lanes_and_held_out_runs_have_luck_of_their_own() -> None:
+    usual = {"seed": 1, "held_out": False, "stream": 0, "lane": 0}
+    others: list[dict[str, Any]] = [{}, {"seed": 2}, {"held_out": True}, {"stream": 1}, {"lane": 1}]
+    drawn = set()
+    for other in others:
+        sticky = StickyActions("frame", 0.25, lane_seed(**{**usual, **other}))
+        drawn.add(tuple(tuple(sticky.actions(action)) for action in range(1, 18)))
+    assert len(drawn) == len(others)
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"contexts": "inf"}, "contexts 'inf' cannot be used on MontezumaRevenge; allowed: 1"),
+        ({"contexts": 3}, "contexts 3"),
+        ({"seed": -1}, "seed -1"),
+        ({"stream": 1.5}, "stream 1.5"),
+        ({"max_steps": 0}, "max_steps 0"),
+        ({"processes": -1}, "processes -1"),
+        ({"sticky": "never"}, "kind of sticky actions 'never'"),
+        ({"stiky": "step"}, "unknown environment setting 'stiky'; did you mean sticky"),
+    ],
+)
+def test_bad_settings_are_refused(settings: dict[str, Any], text: str) -> None:
+    with pytest.raises(InvalidInput, match=text):
+        catalogue.make_lanes("MontezumaRevenge", 1, **settings)
+
+
+def test_bad_actions_and_states_are_refused(lanes: MontezumaLanes, fresh: dict[str, Any]) -> None:
+    lanes.set_state(fresh)
+    with pytest.raises(InvalidInput, match="step before reset"):
+        lanes.step([0, 0])
+    lanes.reset()
+    with pytest.raises(InvalidInput, match=r"actions of shape \(1,\)"):
+        lanes.step([0])
+    with pytest.raises(InvalidInput, match="action 18 cannot be used"):
+        lanes.step([0, 18])
+    with pytest.raises(InvalidInput, match="does not fit"):
+        lanes.set_state({**fresh, "lanes": fresh["lanes"][:1]})
+
+
+def test_the_family_is_found_by_name() -> None:
+    assert catalogue.canonical_name("montezuma") == "MontezumaRevenge"
+    catalogue.check_contexts("montezuma", "1")
+    with pytest.raises(InvalidInput, match="unknown environment 'MontezumasRevenge'; did you mean MontezumaRevenge"):
+        catalogue.canonical_name("MontezumasRevenge")

@@ -1,0 +1,65 @@
+"""Environments are found by name, family by family."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from bonuslab.envs import catalogue
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.envs.minihack.family import FAMILY as MINIHACK
+
+
+def test_minihack_names() -> None:
+    assert catalogue.find("multiroom-n6") is MINIHACK
+    assert catalogue.canonical_name("multiroom-n6") == "MiniHack-MultiRoom-N6-v0"
+    lanes = catalogue.make_lanes("MultiRoom-N2-S4", 2, contexts="3", seed=1, stream=0)
+    try:
+        assert lanes.num_lanes == 2
+        assert sorted(lanes.reset()) == ["blstats", "glyphs", "message"]
+    finally:
+        lanes.close()
+
+
+@pytest.mark.parametrize("name", ["MultiRum-N6", "Atari", ""])
+def test_unknown_names_are_refused(name: str) -> None:
+    with pytest.raises(InvalidInput, match="unknown task"):
+        catalogue.canonical_name(name)
+
+
+def test_bad_contexts_and_settings_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="contexts"):
+        catalogue.check_contexts("MultiRoom-N6", "many")
+    with pytest.raises(InvalidInput, match="unknown environment setting 'max_step'; did you mean max_steps"):
+        catalogue.make_lanes("MultiRoom-N6", 1, max_step=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "family"), [("Apartments-64", "habitat"), ("HM3D", "habitat"), ("montezumarevenge", "montezuma")]
+)
+def test_other_families_are_found_by_how_the_name_begins(
+    name: str, family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = object()
+    monkeypatch.setitem(sys.modules, f"bonuslab.envs.{family}", SimpleNamespace(__path__=[]))
+    monkeypatch.setitem(sys.modules, f"bonuslab.envs.{family}.family", SimpleNamespace(FAMILY=expected))
+    assert catalogue.find(name) is expected
+
+
+def test_a_family_that_is_not_there_is_missed_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "bonuslab.envs.montezuma", None)
+    monkeypatch.delitem(sys.modules, "bonuslab.envs.montezuma.family", raising=False)
+    with pytest.raises(InvalidInput, match="'MontezumaRevenge' is a montezuma environment"):
+        catalogue.find("MontezumaRevenge")
+    assert catalogue.find("KeyRoom-S5") is MINIHACK
+
+
+def test_a_missing_package_of_a_family_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(module: str) -> None:
+        raise ModuleNotFoundError("No module named 'ale_py'", name="ale_py")
+
+    monkeypatch.setattr(catalogue, "import_module", fail)
+    with pytest.raises(InvalidInput, match="needs the Python package 'ale_py'"):
+        catalogue.find("MontezumaRevenge")
