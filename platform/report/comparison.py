@@ -1,0 +1,147 @@
+"""What is compared with what: the headline column, at how many steps, and which trials take part.
+
+Finished trials are compared at their full length. Where a task has none finished of at least two methods, all trials
+that reached the same number of steps are compared there: the furthest that every method which has begun has reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.platform.report.trial_results import RETURN, STEPS, GridResults, Series, Trial, training_column
+
+LAST_SHARE = 0.1
+"""A training column's final value is its mean over this last share of the steps."""
+TOLERANCE = 0.02
+"""Trials end at whole batches, so that equal lengths differ a little."""
+DEFAULT_METRIC = "win_rate"
+
+
+@dataclass(frozen=True)
+class Score:
+    """The final value of one trial, or why it has none."""
+
+    trial: Trial
+    value: float | None
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Final values of a column for all trials, and which tasks and methods the aggregates are taken over."""
+
+    metric: str
+    scores: list[Score]
+    steps: dict[str, int]
+    """Environment steps at which each task is compared; only tasks with a value."""
+    partial: list[str]
+    """Tasks compared before their trials' end."""
+    common_units: list[str]
+    """Tasks where every method of `common_methods` has a value: aggregates are over these."""
+    common_methods: list[str]
+
+    def runs(self, method: str, unit: str) -> np.ndarray:
+        """[n]: the values of one method on one task, one a seed."""
+        return np.array(
+            [
+                score.value
+                for score in self.scores
+                if score.value is not None and (score.trial.method, score.trial.unit) == (method, unit)
+            ]
+        )
+
+    def of_method(self, method: str) -> dict[str, np.ndarray]:
+        """The values [n] of one method on every common task."""
+        return {unit: self.runs(method, unit) for unit in self.common_units}
+
+
+def choose_metric(asked: str | None, configured: str | None, columns: Iterable[str]) -> str:
+    """The headline column: asked for, named by the experiment, or the win rate; of those, one that there is."""
+    there = [name for name in columns if name != STEPS]
+    if asked is not None and asked not in there:
+        if not there:
+            raise InvalidInput(f"no trial has a row yet, so there is no column {asked!r} to compare")
+        raise unknown("column", asked, there)
+    wishes = [name for name in (asked, configured) if name]
+    if configured and not asked:  # an evaluation that no trial has reached yet
+        wishes.append(training_column(configured))
+    wishes += [DEFAULT_METRIC, RETURN]
+    return next((name for name in wishes if name in there), wishes[0])
+
+
+def compare(results: GridResults, metric: str) -> Comparison:
+    """Final values of the column `metric`."""
+    scores: list[Score] = []
+    steps: dict[str, int] = {}
+    partial: list[str] = []
+    for unit in results.units:
+        trials = [trial for trial in results.trials if trial.unit == unit]
+        at, full = _common_steps(trials, metric)
+        found = [_score(trial, metric, at, full) for trial in trials]
+        scores += found
+        if any(score.value is not None for score in found):
+            steps[unit] = round(at)
+            if not full:
+                partial.append(unit)
+    units, methods = _common(results, scores)
+    return Comparison(metric, scores, steps, partial, units, methods)
+
+
+def final_value(series: Series, at: float, evaluation: bool) -> float:
+    """The value at `at` steps: an evaluation's last one, otherwise the mean over the last tenth of the steps."""
+    before = series.steps <= at
+    if not before.any():
+        return float(series.values[0])
+    last = before & (series.steps > (1 - LAST_SHARE) * at)
+    if evaluation or not last.any():
+        return float(series.values[before][-1])
+    return float(series.values[last].mean())
+
+
+def _common_steps(trials: list[Trial], metric: str) -> tuple[float, bool]:
+    """How many steps the trials of one task are compared at, and whether those are the steps of finished trials."""
+    reached: dict[str, float] = {}
+    finished: dict[str, float] = {}
+    for trial in trials:
+        if len(trial.column(metric)) and trial.state.stage != "failed":
+            steps = float(trial.column(metric).steps[-1])
+            reached[trial.method] = max(steps, reached.get(trial.method, 0.0))
+            if trial.state.stage == "finished":
+                finished[trial.method] = max(steps, finished.get(trial.method, 0.0))
+    if len(finished) >= 2 or (finished and len(finished) == len(reached)):
+        return min(finished.values()), True
+    return (min(reached.values()), False) if reached else (0.0, False)
+
+
+def _score(trial: Trial, metric: str, at: float, full: bool) -> Score:
+    series = trial.column(metric)
+    if trial.state.stage == "waiting" and not len(series):
+        return Score(trial, None, "not begun")
+    if not len(series):
+        return Score(trial, None, "failed before its first value" if trial.state.stage == "failed" else "no value yet")
+    end = float(series.steps[-1])
+    if at == 0 or (full and trial.state.stage != "finished"):
+        return Score(trial, None, f"{trial.state.stage} at {end:,.0f} steps")
+    if end < (1 - TOLERANCE) * at:
+        return Score(trial, None, f"{trial.state.stage} at {end:,.0f} of {at:,.0f} compared steps")
+    return Score(trial, final_value(series, min(end, (1 + TOLERANCE) * at), metric.startswith("evaluation/")))
+
+
+def _common(results: GridResults, scores: list[Score]) -> tuple[list[str], list[str]]:
+    """As many methods as have values on the same tasks, as long as those are half of the tasks that any method has."""
+    there: dict[str, set[str]] = {method: set() for method in results.scopes}
+    for score in scores:
+        if score.value is not None:
+            there[score.trial.method].add(score.trial.unit)
+    by_number = sorted((method for method in there if there[method]), key=lambda method: -len(there[method]))
+    units: set[str] = set()
+    methods: list[str] = []
+    for number in range(1, len(by_number) + 1):
+        common = set.intersection(*(there[name] for name in by_number[:number]))
+        if 2 * len(common) >= len(there[by_number[0]]):
+            units, methods = common, by_number[:number]
+    return [unit for unit in results.units if unit in units], [name for name in results.scopes if name in methods]

@@ -1,0 +1,119 @@
+"""Columns over environment steps, averaged over seeds on one grid of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from bonuslab.platform.report.trial_results import (
+    EPISODIC_BONUS,
+    GLOBAL_BONUS,
+    INVERSE_LOSS,
+    RETURN,
+    GridResults,
+    Series,
+    Trial,
+    training_column,
+)
+
+POINTS = 80
+FEWEST_POINTS = 3
+"""A column with fewer values a trial is no curve."""
+EVOLUTION = {
+    "inverse-dynamics loss": f"learn/<term>/{INVERSE_LOSS}",
+    "episodic bonus": EPISODIC_BONUS,
+    "global bonus": GLOBAL_BONUS,
+    "extrinsic return": RETURN,
+}
+"""The rows of the paper's figure of how bonuses evolve, and the columns they show."""
+_PARTS = {"episodic bonus": ("episodic", "combined"), "global bonus": ("global", "combined")}
+"""A bonus without an episodic or a global part has a column of zeros for it, which says nothing."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Mean and standard deviation over seeds at the same steps; NaN where no seed has come."""
+
+    steps: np.ndarray  # [K]
+    mean: np.ndarray  # [K]
+    std: np.ndarray  # [K]; 0 with one seed
+    seeds: np.ndarray  # [K]: how many seeds the mean is of
+
+    @property
+    def whole_until(self) -> int:
+        """Index after the last point where all seeds are there."""
+        there = np.flatnonzero((self.seeds == self.seeds.max()) & (self.seeds > 0))
+        return int(there[-1]) + 1 if len(there) else 0
+
+
+def average(series: Iterable[Series], most_steps: float) -> Curve | None:
+    """The mean over seeds on `POINTS` equal spans of steps; None where no seed has two values."""
+    columns = [_on_spans(one, most_steps) for one in series if len(one) > 1]
+    if not columns or most_steps <= 0:
+        return None
+    values = np.stack(columns)  # [seeds, K]
+    seeds = np.isfinite(values).sum(axis=0)
+    total = np.where(np.isfinite(values), values, 0.0)
+    several = np.maximum(seeds, 1)
+    mean = np.where(seeds > 0, total.sum(axis=0) / several, np.nan)
+    squares = np.where(np.isfinite(values), (values - mean) ** 2, 0.0).sum(axis=0)
+    std = np.sqrt(squares / np.maximum(seeds - 1, 1))
+    return Curve((np.arange(POINTS) + 0.5) * most_steps / POINTS, mean, std, seeds)
+
+
+def curve_column(results: GridResults, metric: str) -> str:
+    """The column whose curves are drawn: `metric`, or the training column like it where evaluations are few."""
+    points = [len(trial.column(metric)) for trial in results.trials if len(trial.column(metric))]
+    other = training_column(metric)
+    enough = bool(points) and float(np.median(points)) >= FEWEST_POINTS
+    return metric if enough or not any(len(trial.column(other)) for trial in results.trials) else other
+
+
+def curves(results: GridResults, column: str) -> dict[str, dict[str, Curve]]:
+    """By task and method, the curves of one column."""
+    return {
+        unit: found for unit in results.units if (found := _of_unit(results, unit, lambda trial: trial.column(column)))
+    }
+
+
+def evolution(results: GridResults) -> dict[str, dict[str, dict[str, Curve]]]:
+    """By task, row of the paper's figure and method; only tasks where some bonus has two of the rows or more."""
+    found = {}
+    for unit in results.units:
+        rows = {row: drawn for row in EVOLUTION if (drawn := _of_unit(results, unit, partial(_row, row)))}
+        if any(row in rows for row in list(EVOLUTION)[:3]):
+            found[unit] = rows
+    return found
+
+
+def _row(row: str, trial: Trial) -> Series:
+    if trial.scope not in _PARTS.get(row, (trial.scope,)):
+        return Series(np.zeros(0), np.zeros(0))
+    name = EVOLUTION[row]
+    if "<term>" in name:
+        name = next((column for column in trial.series if column.rsplit("/", 1)[-1] == INVERSE_LOSS), name)
+    return trial.column(name)
+
+
+def _of_unit(results: GridResults, unit: str, series: Callable[[Trial], Series]) -> dict[str, Curve]:
+    trials = [trial for trial in results.trials if trial.unit == unit]
+    most = max((series(trial).steps[-1] for trial in trials if len(series(trial))), default=0.0)
+    drawn = {
+        method: average([series(trial) for trial in trials if trial.method == method], float(most))
+        for method in results.scopes
+    }
+    return {method: curve for method, curve in drawn.items() if curve is not None}
+
+
+def _on_spans(series: Series, most_steps: float) -> np.ndarray:
+    """[K]: the mean of the values in each span; spans between two values are interpolated, those beyond are NaN."""
+    span = np.clip((series.steps / most_steps * POINTS).astype(int), 0, POINTS - 1)
+    number = np.bincount(span, minlength=POINTS)
+    mean = np.bincount(span, series.values, minlength=POINTS) / np.maximum(number, 1)
+    there = np.flatnonzero(number)
+    places = np.arange(POINTS)
+    filled = np.interp(places, there, mean[there])
+    return np.where((places >= there[0]) & (places <= there[-1]), filled, np.nan)

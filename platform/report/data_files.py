@@ -1,0 +1,162 @@
+"""The numbers of a report as files: CSV of everything that is drawn, LaTeX of what goes into a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from bonuslab.platform.report.analysis import Analysis
+from bonuslab.platform.report.curves import Curve
+from bonuslab.platform.report.paper_numbers import PAPER_SEEDS, PAPER_STEPS
+from bonuslab.platform.report.statistics import AGGREGATES, CONFIDENCE
+from bonuslab.platform.report.tables import Cell, csv_text, interval, latex_table, mean_and_std, number
+from bonuslab.platform.report.trial_results import RETURN, contexts_text
+
+_LABELS = ("task", "contexts", "bonus", "scope", "seed", "variant")
+_NO_VALUE = "--"
+
+
+def data_files(analysis: Analysis) -> dict[str, str]:
+    """By name, what is written into tables/."""
+    files = _trials(analysis) | _tasks(analysis) | _aggregates(analysis) | _pairs(analysis) | _curves(analysis)
+    if analysis.contexts:
+        files |= _contexts(analysis)
+    if analysis.beside_paper:
+        files |= _paper(analysis)
+    return files
+
+
+def _trials(analysis: Analysis) -> dict[str, str]:
+    """Every trial with its value, or why it has none."""
+    rows = [
+        (
+            score.trial.id,
+            *(score.trial.description.labels.get(label, "") for label in _LABELS),
+            score.trial.state.stage,
+            score.trial.state.env_steps,
+            score.trial.state.total_env_steps,
+            score.trial.state.wall_seconds,
+            score.value,
+            score.why_not,
+        )
+        for score in analysis.comparison.scores
+    ]
+    metric = analysis.comparison.metric
+    header = ("id", *_LABELS, "stage", "env_steps", "total_env_steps", "wall_seconds", metric, "left out")
+    return {"trials.csv": csv_text(header, rows)}
+
+
+def _tasks(analysis: Analysis) -> dict[str, str]:
+    """A CSV row for every task and bonus; a LaTeX row for every task."""
+    metric, steps = analysis.comparison.metric, analysis.comparison.steps
+    rows = [
+        (unit, method, cell.runs, cell.planned, cell.mean, cell.std, steps[unit])
+        for unit, cells in analysis.tasks.items()
+        for method, cell in cells.items()
+        if cell
+    ]
+    header = ("task", "bonus", "runs", "planned", f"{metric} mean", "std", "env_steps")
+    tex = [(unit, *(_in_latex(cell) for cell in cells.values())) for unit, cells in analysis.tasks.items()]
+    note = f"{metric}: mean ± standard deviation over seeds; in brackets the seeds with a value where some lack one"
+    return {"tasks.csv": csv_text(header, rows), "tasks.tex": latex_table(("task", *analysis.methods), tex, note)}
+
+
+def _aggregates(analysis: Analysis) -> dict[str, str]:
+    groups = {"bonus": analysis.by_bonus, "scope": analysis.by_scope}
+    named = [(kind, name, estimates) for kind, group in groups.items() for name, estimates in group.items()]
+    rows = [
+        (kind, name, aggregate, estimate.value, estimate.low, estimate.high)
+        for kind, name, estimates in named
+        for aggregate, estimate in estimates.items()
+    ]
+    tex = [
+        (kind, name, *(f"{number(one.value)} {interval(one)}".strip() for one in estimates.values()))
+        for kind, name, estimates in named
+    ]
+    tasks = len(analysis.comparison.common_units)
+    note = f"{analysis.comparison.metric} over {tasks} tasks; {CONFIDENCE:.0%} stratified-bootstrap intervals"
+    return {
+        "aggregates.csv": csv_text(("of", "name", "aggregate", "value", "low", "high"), rows),
+        "aggregates.tex": latex_table(("of", "name", *AGGREGATES), tex, note),
+    }
+
+
+def _pairs(analysis: Analysis) -> dict[str, str]:
+    """Probabilities of improvement and performance profiles."""
+    chances = [(*pair, one.value, one.low, one.high) for pair, one in analysis.improvement.items()]
+    profiles = [
+        (name, *(float(item) for item in point))
+        for name, values in analysis.profiles.items()
+        for point in zip(analysis.thresholds, *values, strict=True)
+    ]
+    return {
+        "improvement.csv": csv_text(("bonus", "better than", "probability", "low", "high"), chances),
+        "profiles.csv": csv_text(("bonus", "threshold", "share of runs above", "low", "high"), profiles),
+    }
+
+
+def _curves(analysis: Analysis) -> dict[str, str]:
+    header = ("task", "column", "bonus", "env_steps", "mean", "std", "seeds")
+    learning = [row for unit, of in analysis.curves.items() for row in _points(unit, analysis.curve_column, of)]
+    evolution = [
+        row for unit, rows in analysis.evolution.items() for name, of in rows.items() for row in _points(unit, name, of)
+    ]
+    return {"curves.csv": csv_text(header, learning), "evolution.csv": csv_text(header, evolution)}
+
+
+def _contexts(analysis: Analysis) -> dict[str, str]:
+    """As the paper's count tables: a row for every task and number of contexts."""
+    rows, tex = [], []
+    for study in analysis.contexts:
+        for place, contexts in enumerate(study.contexts):
+            cells = {name: of[place] for name, of in study.ours.items()}
+            tex.append((study.task, contexts_text(contexts), *(_in_latex(cell) for cell in cells.values())))
+            for name, cell in cells.items():
+                paper = study.paper[name][place] if name in study.paper else None
+                ours = (cell.mean, cell.std, cell.runs) if cell else (None, None, 0)
+                theirs = (paper.mean, paper.std) if paper else (None, None)
+                rows.append((study.task, contexts, name, *ours, *theirs))
+    metric = analysis.comparison.metric
+    header = ("task", "contexts", "bonus", f"{metric} mean", "std", "runs", "paper's return mean", "paper's std")
+    note = f"{metric}: mean ± standard deviation over seeds, by number of contexts"
+    return {
+        "contexts.csv": csv_text(header, rows),
+        "contexts.tex": latex_table(("environment", "|C|", *analysis.methods), tex, note),
+    }
+
+
+def _paper(analysis: Analysis) -> dict[str, str]:
+    rows, tex = [], []
+    for row in analysis.beside_paper:
+        paper, ours = row.paper, row.ours
+        cells = (ours.mean, ours.std, ours.runs, row.steps) if ours else (None, None, 0, None)
+        rows.append(
+            (row.unit, row.method, paper.feature, paper.mean, paper.std, PAPER_SEEDS, PAPER_STEPS, *cells, paper.place)
+        )
+        text = mean_and_std(ours.mean, ours.std) if ours else _NO_VALUE
+        tex.append((row.unit, row.method, paper.feature, mean_and_std(paper.mean, paper.std), text))
+    theirs = ("paper mean", "paper std", "paper runs", "paper env_steps")
+    our = (f"our {RETURN} mean", "our std", "our runs", "our env_steps")
+    header = ("task", "bonus", "ψ", *theirs, *our, "place in the paper")
+    note = f"episode return, the paper's after {PAPER_STEPS:,} steps beside ours; mean ± standard deviation over seeds"
+    return {
+        "paper.csv": csv_text(header, rows),
+        "paper.tex": latex_table(("task", "bonus", "ψ", "paper", "ours"), tex, note),
+    }
+
+
+def _points(unit: str, column: str, of: Mapping[str, Curve]) -> Iterator[tuple[object, ...]]:
+    for method, curve in of.items():
+        for place in np.flatnonzero(curve.seeds):
+            numbers = (curve.steps[place], curve.mean[place], curve.std[place])
+            yield unit, column, method, *(float(item) for item in numbers), int(curve.seeds[place])
+
+
+def _in_latex(cell: Cell | None) -> str:
+    if cell is None:
+        return _NO_VALUE
+    text = mean_and_std(cell.mean, cell.std)
+    if cell.runs < cell.planned:
+        text += f" ({cell.runs}/{cell.planned})"
+    return f"**{text}**" if cell.best else text

@@ -1,0 +1,131 @@
+"""Aggregates over tasks and seeds with stratified-bootstrap intervals, as in rliable (Agarwal et al., 2021).
+
+The definitions are rliable's and tested against it. The resampling is our own, for three reasons found with rliable
+1.2: it ignores the random state it is given, it wants the same number of runs of every task, which a grid with failures
+does not have, and it takes minutes where this takes seconds (17 ms a resample for one probability of improvement).
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+CONFIDENCE = 0.95
+RESAMPLES = 10_000
+RESAMPLES_OF_CURVES = 2_000
+"""For performance profiles and probabilities of improvement, as rliable's authors do."""
+SEED = 0
+
+Scores = Mapping[str, np.ndarray]
+"""The runs [n] of every task of one method."""
+Strata = Mapping[str, Sequence[np.ndarray]]
+"""For every task the groups of runs, [n] each, that are resampled apart: one for each bonus of a scope."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and its 95 % interval; without one where no task has two runs to resample."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+    def is_away_from(self, value: float) -> bool:
+        """Whether the interval does not contain `value`."""
+        return self.low is not None and self.high is not None and not self.low <= value <= self.high
+
+
+def median(tasks: Sequence[np.ndarray]) -> np.ndarray:
+    """[R] of tasks [R, n]: the median over tasks of the mean over runs."""
+    return np.median(_task_means(tasks), axis=1)
+
+
+def iqm(tasks: Sequence[np.ndarray]) -> np.ndarray:
+    """[R] of tasks [R, n]: the mean of all runs of all tasks without the lowest and the highest quarter."""
+    runs = np.sort(np.concatenate(tasks, axis=1), axis=1)
+    cut = runs.shape[1] // 4
+    return runs[:, cut : runs.shape[1] - cut].mean(axis=1)
+
+
+def mean(tasks: Sequence[np.ndarray]) -> np.ndarray:
+    """[R] of tasks [R, n]: the mean over tasks of the mean over runs."""
+    return _task_means(tasks).mean(axis=1)
+
+
+AGGREGATES: dict[str, Callable[[Sequence[np.ndarray]], np.ndarray]] = {"median": median, "IQM": iqm, "mean": mean}
+
+
+def aggregates(name: str, strata: Strata) -> dict[str, Estimate]:
+    """Median, IQM and mean of one method or scope; `name` chooses its own stream of random numbers."""
+    drawn = _resampled(name, strata, RESAMPLES)
+    here = [np.concatenate(groups)[None] for groups in strata.values()]
+    return {
+        kind: _estimate(float(function(here)[0]), function(drawn), _is_resampled(strata))
+        for kind, function in AGGREGATES.items()
+    }
+
+
+def profile(name: str, scores: Scores, thresholds: np.ndarray) -> np.ndarray:
+    """[3, K]: the share of runs above each threshold, averaged over tasks, and the ends of its interval."""
+
+    def above(tasks: Sequence[np.ndarray]) -> np.ndarray:  # [R, K]
+        return np.mean([(runs[:, :, None] > thresholds).mean(axis=1) for runs in tasks], axis=0)
+
+    drawn = above(_resampled(name, {task: [runs] for task, runs in scores.items()}, RESAMPLES_OF_CURVES))
+    return np.stack([above([runs[None] for runs in scores.values()])[0], *_ends(drawn)])
+
+
+def probability_of_improvement(names: tuple[str, str], first: Scores, second: Scores) -> Estimate:
+    """How likely a run of the first method beats one of the second on the same task, averaged over tasks.
+
+    Equal runs count one half, which is the Mann-Whitney U statistic divided by the number of pairs.
+    """
+
+    def wins(left: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> np.ndarray:  # [R]
+        shares = []
+        for mine, theirs in zip(left, right, strict=True):
+            difference = mine[:, :, None] - theirs[:, None, :]  # [R, n, m]
+            shares.append(((difference > 0) + 0.5 * (difference == 0)).mean(axis=(1, 2)))
+        return np.mean(shares, axis=0)
+
+    left = {task: [first[task]] for task in first}
+    right = {task: [second[task]] for task in first}
+    drawn = wins(
+        *(_resampled(name, side, RESAMPLES_OF_CURVES) for name, side in zip(names, (left, right), strict=True))
+    )
+    value = wins(*([groups[0][None] for groups in side.values()] for side in (left, right)))[0]
+    return _estimate(float(value), drawn, _is_resampled(left) or _is_resampled(right))
+
+
+def _resampled(name: str, strata: Strata, resamples: int) -> list[np.ndarray]:
+    """One [R, n] a task: runs drawn with replacement within each group, so that every task keeps its share."""
+    # By name, so that one more bonus in a grid does not change the intervals of the others.
+    random = np.random.default_rng([SEED, zlib.crc32(name.encode())])
+    return [
+        np.concatenate([runs[random.integers(len(runs), size=(resamples, len(runs)))] for runs in groups], axis=1)
+        for groups in strata.values()
+    ]
+
+
+def _task_means(tasks: Sequence[np.ndarray]) -> np.ndarray:
+    return np.stack([runs.mean(axis=1) for runs in tasks], axis=1)  # [R, tasks]
+
+
+def _is_resampled(strata: Strata) -> bool:
+    return any(len(runs) > 1 for groups in strata.values() for runs in groups)
+
+
+def _estimate(value: float, drawn: np.ndarray, is_resampled: bool) -> Estimate:
+    if not is_resampled:
+        return Estimate(value, None, None)
+    low, high = _ends(drawn)
+    return Estimate(value, float(low), float(high))
+
+
+def _ends(drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    outside = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(drawn, [outside, 1 - outside], axis=0)
+    return low, high

@@ -1,0 +1,92 @@
+"""Every trial of a grid at a glance: task × bonus × seed, with where it stands and its value."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from bonuslab.platform.report.analysis import Analysis
+from bonuslab.platform.report.comparison import Score
+from bonuslab.platform.report.tables import number
+
+SILENT_SECONDS = 600
+"""A running trial that wrote nothing for so long is probably no longer running."""
+MOST_IN_A_ROW = 16
+"""A row with more trials is set close."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """One trial."""
+
+    stage: str
+    text: str
+    title: str
+    """The same in words."""
+    level: float
+    """From 0 to 1, how strongly it is shaded."""
+    silent: bool
+
+
+@dataclass(frozen=True)
+class TrialMap:
+    """Boxes by task and method, one a seed; none where the grid has no such trial."""
+
+    rows: list[tuple[str, list[list[Box]]]]
+    compact: bool
+
+    @property
+    def any_silent(self) -> bool:
+        """Whether some running trial is silent."""
+        return any(box.silent for _, row in self.rows for boxes in row for box in boxes)
+
+
+def trial_map(analysis: Analysis) -> TrialMap:
+    """The map of all trials."""
+    units, methods = analysis.results.units, analysis.methods
+    scores: dict[tuple[str, str], list[Score]] = {}
+    for score in analysis.comparison.scores:
+        scores.setdefault((score.trial.unit, score.trial.method), []).append(score)
+    widest = max((sum(len(scores.get((unit, method), [])) for method in methods) for unit in units), default=0)
+    compact = widest > MOST_IN_A_ROW
+    values = [score.value for score in analysis.comparison.scores if score.value is not None]
+    lowest, highest = min([0.0, *values]), max([1.0, *values])
+
+    def boxes(unit: str, method: str) -> list[Box]:
+        found = scores.get((unit, method), [])
+        return [_box(score, analysis.comparison.metric, (lowest, highest), compact) for score in found]
+
+    return TrialMap([(unit, [boxes(unit, method) for method in methods]) for unit in units], compact)
+
+
+def _box(score: Score, metric: str, shades: tuple[float, float], compact: bool) -> Box:
+    state, value = score.trial.state, score.value
+    silence = time.time() - state.updated if state.stage == "running" and state.updated else 0.0
+    done = f"{state.share_done:.0%}"
+    text, words = {
+        "waiting": ("·", "not begun"),
+        "running": (done, f"running, {done} done"),
+        "failed": ("✗", f"failed at {state.env_steps:,} steps"),
+        "finished": ("✓" if value is None else _short(value) if compact else number(value), "finished"),
+    }[state.stage]
+    if silence > SILENT_SECONDS:
+        words += f", silent for {duration(silence)}"
+    if value is not None:
+        words += f", {metric} {number(value)}"
+    lowest, highest = shades
+    level = 0.0 if value is None else round((value - lowest) / (highest - lowest), 2)
+    return Box(state.stage, text, f"seed {score.trial.seed}: {words}", level, silence > SILENT_SECONDS)
+
+
+def duration(seconds: float) -> str:
+    """In the largest unit that it has one of."""
+    for size, word in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {word}"
+    return f"{seconds:.0f} s"
+
+
+def _short(value: float) -> str:
+    """.87 for 0.87, and 1.0 for 1.00."""
+    text = number(value)
+    return text[1:] if text.startswith("0.") else text.removesuffix("0") if text.endswith(".00") else text

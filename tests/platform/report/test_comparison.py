@@ -1,0 +1,118 @@
+"""What is compared: final values, equal steps on unfinished grids, failures, missing trials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.platform.grid.folder import GridFolder
+from bonuslab.platform.report.comparison import Comparison, choose_metric, compare, final_value
+from bonuslab.platform.report.trial_results import Series, load
+
+RISING = [number / 10 for number in range(1, 11)]
+
+
+def compared(folder: GridFolder, metric: str = "win_rate") -> Comparison:
+    results, column = load(folder, lambda columns: choose_metric(metric, None, columns))
+    return compare(results, column)
+
+
+def test_final_value_is_the_mean_of_the_last_tenth_of_the_steps() -> None:
+    random = np.random.default_rng(0)
+    series = Series(np.arange(1, 201) * 5.0, random.random(200))
+    last = [value for step, value in zip(series.steps, series.values, strict=True) if 900 < step <= 1000]
+    assert final_value(series, 1000, evaluation=False) == pytest.approx(sum(last) / len(last))
+    assert final_value(series, 1000, evaluation=True) == series.values[-1]
+    earlier = [value for step, value in zip(series.steps, series.values, strict=True) if 450 < step <= 500]
+    assert final_value(series, 500, evaluation=False) == pytest.approx(sum(earlier) / len(earlier))
+
+
+def test_finished_trials_are_compared_at_full_length_and_others_left_out(
+    tmp_path: Path, make_grid: Callable, trial_of: Callable
+) -> None:
+    folder = make_grid(
+        tmp_path / "g",
+        [
+            (trial_of("e3b", 0), {"win_rate": RISING}, "finished"),
+            (trial_of("e3b", 1), {"win_rate": RISING[:6]}, "running"),
+            (trial_of("none", 0), {"win_rate": [0.0] * 10}, "finished"),
+            (trial_of("none", 1), {"win_rate": [0.5] * 9}, "failed"),
+        ],
+    )
+    comparison = compared(folder)
+    assert comparison.steps == {"MultiRoom-N6-Lava": 1000}
+    assert comparison.partial == []
+    assert comparison.runs("e3b", "MultiRoom-N6-Lava").tolist() == [1.0]
+    assert comparison.runs("none", "MultiRoom-N6-Lava").tolist() == [0.0]
+    assert [score.why_not for score in comparison.scores] == ["", "running at 600 steps", "", "failed at 900 steps"]
+
+
+def test_unfinished_task_is_compared_at_equal_steps(tmp_path: Path, make_grid: Callable, trial_of: Callable) -> None:
+    folder = make_grid(
+        tmp_path / "g",
+        [
+            (trial_of("e3b", 0), {"win_rate": RISING[:8]}, "running"),
+            (trial_of("e3b", 1), {"win_rate": RISING[:2]}, "running"),
+            (trial_of("none", 0), {"win_rate": RISING[:5]}, "running"),
+            (trial_of("none", 1), {"win_rate": RISING[:1]}, "failed"),
+        ],
+    )
+    comparison = compared(folder)
+    unit = "MultiRoom-N6-Lava"
+    assert comparison.partial == [unit]
+    assert comparison.steps[unit] == 500  # the furthest that both have reached
+    assert comparison.runs("e3b", unit).tolist() == comparison.runs("none", unit).tolist() == [0.5]
+
+
+def test_bonus_whose_trials_all_failed_does_not_shorten_the_comparison(
+    tmp_path: Path, make_grid: Callable, trial_of: Callable
+) -> None:
+    folder = make_grid(
+        tmp_path / "g",
+        [
+            (trial_of("e3b", 0), {"win_rate": RISING}, "finished"),
+            (trial_of("none", 0), {"win_rate": RISING[:1]}, "failed"),
+        ],
+    )
+    comparison = compared(folder)
+    assert comparison.steps == {"MultiRoom-N6-Lava": 1000}
+    assert comparison.common_methods == ["e3b"]
+
+
+def test_aggregates_take_tasks_that_all_bonuses_have_or_leave_a_bonus_out(
+    tmp_path: Path, make_grid: Callable, trial_of: Callable
+) -> None:
+    def grid(name: str, missing: str) -> GridFolder:
+        """Three bonuses on four tasks, of which the last bonus has not begun some."""
+        trials = [
+            (trial_of(bonus, 0, task=task), {"win_rate": RISING}, "finished")
+            for bonus in ("none", "e3b", "e3b * rnd")
+            for task in "ABCD"
+            if bonus != "e3b * rnd" or task not in missing
+        ]
+        return make_grid(
+            tmp_path / name, [*trials, *((trial_of("e3b * rnd", 0, task=task), {}, "waiting") for task in missing)]
+        )
+
+    half = compared(grid("half", "AB"))  # half of the tasks are enough for all bonuses to be compared
+    assert (half.common_units, half.common_methods) == (["C", "D"], ["none", "e3b", "e3b * rnd"])
+    quarter = compared(grid("quarter", "ABC"))
+    assert (quarter.common_units, quarter.common_methods) == (["A", "B", "C", "D"], ["none", "e3b"])
+
+
+def test_metric_is_the_one_asked_for_or_named_or_there() -> None:
+    there = ["env_steps", "win_rate", "rooms", "evaluation/greedy/win_rate"]
+    assert choose_metric("rooms", "win_rate", there) == "rooms"
+    assert choose_metric(None, "rooms", there) == "rooms"
+    assert choose_metric(None, None, there) == "win_rate"
+    assert choose_metric(None, "evaluation/sampled/rooms", there) == "rooms"  # no evaluation yet
+    assert choose_metric(None, None, ["env_steps", "episode_return"]) == "episode_return"
+    assert choose_metric(None, None, []) == "win_rate"
+    with pytest.raises(InvalidInput, match="did you mean rooms"):
+        choose_metric("room", None, there)
+    with pytest.raises(InvalidInput, match="no trial has a row yet"):
+        choose_metric("rooms", None, [])

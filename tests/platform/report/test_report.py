@@ -1,0 +1,222 @@
+"""The report as written: its files, unfinished and empty grids, other columns, secrets, the command."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.platform.cli.main import main
+from bonuslab.platform.grid.folder import GridFolder
+from bonuslab.platform.report import figure_set, figures, write_report
+from bonuslab.platform.report.analysis import analyse
+from bonuslab.platform.report.data_files import data_files
+from bonuslab.platform.report.figures import Figure, Panel
+from bonuslab.platform.report.names import wrapped
+from bonuslab.platform.report.tables import latex, latex_table, number
+from bonuslab.platform.report.trial_results import load
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One kind of file instead of three: drawing takes most of a report's time."""
+    monkeypatch.setattr(figures, "FILE_TYPES", ("svg",))
+
+
+def table(page: Path, name: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO((page.parent / "tables" / name).read_text())))
+
+
+def test_files_of_a_report(rich_page: Path) -> None:
+    drawn = {path.name for path in (rich_page.parent / "figures").iterdir()}
+    names = ("aggregates", "scopes", "profiles", "improvement", "contexts", "curves", "evolution")
+    assert drawn == {f"{name}.{kind}" for name in names for kind in ("png", "svg", "pdf")}
+    tables = {path.stem for path in (rich_page.parent / "tables").iterdir()}
+    assert tables == {*names, "tasks", "trials", "paper"} - {"scopes"}
+    # Text stays text in vector files, with fonts that journals accept.
+    assert ">environment steps<" in (rich_page.parent / "figures" / "curves.svg").read_text()
+    assert b"/Type3" not in (rich_page.parent / "figures" / "curves.pdf").read_bytes()
+
+
+def test_page_needs_nothing_else(rich_page: Path) -> None:
+    text = rich_page.read_text()
+    assert "<script" not in text
+    addresses = set(re.findall(r'(?:src|href)="([^"]+)"', text)) - {"data:,"}
+    outside = {one for one in addresses if not one.startswith(("#", "data:", "figures/", "tables/"))}
+    assert outside == set()
+    assert all((rich_page.parent / one).is_file() for one in addresses if one.startswith(("figures/", "tables/")))
+    identifiers = re.findall(r'\bid="([^"]+)"', text)
+    assert len(identifiers) == len(set(identifiers))
+    pictures = re.findall(r"<svg [^>]*viewBox[^>]*>", text)
+    assert pictures
+    assert all('aria-label="' in one for one in pictures)
+
+
+def test_numbers_on_the_page_are_those_of_the_trials(rich_page: Path) -> None:
+    trials = table(rich_page, "trials.csv")
+    cell = [float(row["win_rate"]) for row in trials if row["bonus"] == "count.global" and row["contexts"] == "1"]
+    (found,) = [
+        row
+        for row in table(rich_page, "tasks.csv")
+        if row["bonus"] == "count.global" and row["task"] == "MultiRoom-N6-Lava, |C| = 1"
+    ]
+    assert float(found["win_rate mean"]) == pytest.approx(sum(cell) / 2)
+    assert float(found["std"]) == pytest.approx(abs(cell[0] - cell[1]) / 2**0.5)
+    text = rich_page.read_text()
+    assert f"{number(sum(cell) / 2)} ± {number(float(found['std']))}" in text
+    assert "paper 0.99 ± 0.00" in text  # Table 1, one context, global
+    aggregates = {(row["name"], row["aggregate"]): row for row in table(rich_page, "aggregates.csv")}
+    low, high = (number(float(aggregates["e3b * rnd", "IQM"][end])) for end in ("low", "high"))
+    assert f"[{low}, {high}]" in text
+
+
+def test_failed_running_and_missing_trials_are_marked(rich_page: Path) -> None:
+    text = rich_page.read_text()
+    assert re.search(r"<b>17</b> finished.*<b>1</b> running.*<b>1</b> failed.*<b>1</b> not begun", text, re.DOTALL)
+    assert 'title="seed 1: failed at 300 steps"' in text
+    assert 'title="seed 1: running, 50% done"' in text
+    assert 'title="seed 1: not begun"' in text
+    left_out = {row["id"]: row["left out"] for row in table(rich_page, "trials.csv") if row["left out"]}
+    assert left_out == {
+        "MultiRoom-N6-Lava__none__c-inf__s1": "failed at 300 steps",
+        "MultiRoom-N6-Lava__e3b__c-inf__s1": "running at 500 steps",
+        "MultiRoom-N6-Lava__e3b-x-rnd__c-inf__s1": "not begun",
+    }
+
+
+def test_commands_and_commit_are_there_and_secrets_are_not(rich_page: Path) -> None:
+    text = rich_page.read_text()
+    assert "bonuslab grid --tracking http://***@example.org" in text
+    assert "abc1234" in text
+    assert "no route to postgres://***@store/db" in text
+    written = [path for path in rich_page.parent.rglob("*") if path.is_file()]
+    assert not any(b"hunter2" in path.read_bytes() for path in written)
+
+
+def test_ours_stand_beside_the_papers_numbers(rich_page: Path) -> None:
+    rows = {(row["task"][-1], row["bonus"]): row for row in table(rich_page, "paper.csv")}
+    assert set(rows) == {(contexts, f"count.{scope}") for contexts in "1∞" for scope in ("global", "episodic")}
+    row = rows["∞", "count.episodic"]
+    assert (float(row["paper mean"]), float(row["paper std"]), int(row["our runs"])) == (0.87, 0.1, 2)
+    trials = [
+        float(trial["win_rate"])
+        for trial in table(rich_page, "trials.csv")
+        if trial["contexts"] == "inf" and trial["bonus"] == "count.episodic"
+    ]
+    assert float(row["our episode_return mean"]) == pytest.approx(sum(trials) / 2 - 0.1)
+
+
+def test_same_grid_gives_the_same_files(rich_grid: GridFolder, rich_page: Path, tmp_path: Path, quick: None) -> None:
+    analysis = analyse(*load(rich_grid, lambda columns: "win_rate"))
+    for name, text in data_files(analysis).items():
+        assert (rich_page.parent / "tables" / name).read_text() == text
+    figure = figure_set.aggregates(analysis, scopes=False)
+    assert figure is not None
+    figures.save(figure, analysis.styles, tmp_path)
+    assert (tmp_path / "aggregates.svg").read_bytes() == (rich_page.parent / "figures/aggregates.svg").read_bytes()
+
+
+def test_reading_a_grid_needs_neither_ray_nor_torch() -> None:
+    code = "import sys, bonuslab.platform.report; print({'ray', 'torch', 'mlflow'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
+
+
+def test_labels_of_axes_keep_their_digits_on_the_page() -> None:
+    panel = Panel("", lambda axes: axes.plot([0.78121, 0.78139]), "A line.")
+    svg = figures.panel_svg(Figure("one", [panel], 1), 0, {})
+    labels = re.findall(r"<text[^>]*>([^<]+)</text>", svg)
+    assert len(labels) == len(set(labels)) > 5
+    assert 'aria-label="A line."' in svg
+
+
+def test_grid_without_a_row(tmp_path: Path, make_grid: Callable, trial_of: Callable) -> None:
+    page = write_report(make_grid(tmp_path / "g", [(trial_of("e3b", 0), {}, "waiting")]))
+    assert "No trial has a value of <code>win_rate</code>" in page.read_text()
+    assert list((page.parent / "figures").iterdir()) == []
+
+
+def test_one_trial_with_a_column_of_its_own(
+    tmp_path: Path, make_grid: Callable, trial_of: Callable, quick: None
+) -> None:
+    columns = {"rooms": [1.0, 5.0, 9.0, 12.0], "episode_return": [0.0, 10.0, 400.0, 2500.0]}
+    folder = make_grid(
+        tmp_path / "g", [(trial_of("e3b", 0, task="Montezuma"), columns, "finished")], {"metric": "rooms"}
+    )
+    page = write_report(folder)
+    text = page.read_text()
+    assert "Compared is <code>rooms</code>" in text
+    assert "Some results rest on one seed" in text
+    assert "fig:montezuma-results" in text
+    assert float(table(page, "tasks.csv")[0]["rooms mean"]) == 12.0
+    assert "Compared is <code>episode_return</code>" in write_report(folder, metric="episode_return").read_text()
+
+
+def test_report_cannot_be_written(tmp_path: Path, make_grid: Callable, trial_of: Callable) -> None:
+    folder = make_grid(tmp_path / "g", [(trial_of("e3b", 0), {}, "waiting")])
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidInput, match=r"cannot be written to .*file"):
+        write_report(folder, tmp_path / "file")
+
+
+def test_command(
+    write_sample_grid: Callable[..., GridFolder],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    quick: None,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_sample_grid(tmp_path / "runs" / "mine", tasks=["KeyRoom-S5"], seeds=[0, 1])
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
+    assert main(["report", "--open", "--out", "here"]) == 0
+    assert "report: here/index.html" in capsys.readouterr().out
+    assert opened == [(tmp_path / "here" / "index.html").as_uri()]
+    assert main(["report", "mine", "--metric", "winrate"]) == 2
+    assert "did you mean win_rate" in capsys.readouterr().err
+    shutil.rmtree(tmp_path / "runs")
+    assert main(["report"]) == 2
+    assert "there is no grid" in capsys.readouterr().err
+
+
+def test_latex_escapes_what_latex_would_read() -> None:
+    assert latex("a_b & 50% of e3b * rnd") == r"a\_b \& 50\% of e3b * rnd"
+    assert latex("|C| = ∞, 0.5 ± −0.1") == r"$|\mathcal{C}| = \infty$, 0.5 $\pm$ $-$0.1"
+    assert latex("**0.9**") == r"\textbf{0.9}"
+    lines = latex_table(("task", "e3b"), [("x", "1")], "note").splitlines()
+    assert lines[2:] == [
+        r"\begin{tabular}{lc}",
+        r"\toprule",
+        r"task & e3b \\",
+        r"\midrule",
+        r"x & 1 \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+
+
+def test_long_names_are_broken_where_they_can_be() -> None:
+    assert wrapped("e3b + 100 * noveld") == "e3b + 100 * noveld"
+    product = "count.episodic(feature=message) * count.global(feature=message)"
+    assert wrapped(product) == "count.episodic(feature=message)\n* count.global(feature=message)"
+    assert wrapped("noveld(c=0.1, episodic=true, networks=full)") == "noveld(c=0.1,\nepisodic=true,\nnetworks=full)"
+    assert wrapped(product).replace("\n", " ") == product
+
+
+def test_numbers_are_short() -> None:
+    assert [number(value) for value in (0.0, -0.001, 0.876, -0.23, 12.34, 1234.5)] == [
+        "0.00",
+        "0.00",
+        "0.88",
+        "−0.23",
+        "12.3",
+        "1,234",
+    ]
