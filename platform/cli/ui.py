@@ -1,0 +1,79 @@
+"""`bonuslab ui`: compare the runs of a grid in MLflow's web interface."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from argparse import ArgumentParser, Namespace
+from urllib.parse import urlsplit
+
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.platform.grid.folder import GridFolder, find_grid
+from bonuslab.platform.tracking.comparison import comparison_link
+from bonuslab.platform.tracking.cursor import read_cursor
+from bonuslab.platform.tracking.identity import GRID_TRACKING, grid_identity
+from bonuslab.platform.tracking.server import MlflowServer, ServerFailed
+from bonuslab.platform.tracking.store import Store, store_of
+
+DEFAULT_PORT = 5000
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class UiCommand:
+    """See `help`."""
+
+    help = "compare global, episodic and combined runs of a grid in MLflow's web interface"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the command's arguments."""
+        parser.add_argument("grid", nargs="?", help="folder or name of a grid (default: the newest below runs/)")
+        parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"of the web page (default {DEFAULT_PORT})")
+        parser.add_argument("--host", default="127.0.0.1", help="network interface (default 127.0.0.1: this machine)")
+        parser.add_argument("--tracking-uri", metavar="URI", help="where the grid is tracked, if not as it says itself")
+
+    def run(self, arguments: Namespace) -> int:
+        """Serve until Ctrl-C; where the grid is tracked on a server, that one has the page already."""
+        folder = find_grid(arguments.grid)
+        store = store_of(folder, arguments.tracking_uri)
+        cursor = read_cursor(folder.path / GRID_TRACKING, store.key)
+        if not cursor.run_id:
+            raise InvalidInput(
+                f"nothing of {folder.path} is in {store.name} yet; `bonuslab track {folder.path}` delivers it"
+            )
+        grid_id = grid_identity(folder.description())
+        if store.is_server:
+            print(comparison_link(_web_address(store), cursor.experiment_id, grid_id))
+            return 0
+        return _serve(folder, store, arguments, cursor.experiment_id, grid_id)
+
+
+def _serve(folder: GridFolder, store: Store, arguments: Namespace, experiment_id: str, grid_id: str) -> int:
+    server = MlflowServer(store, arguments.host, arguments.port)
+    if arguments.host not in _LOOPBACK:
+        print(f"warning: whoever reaches {arguments.host}:{arguments.port} can read and change these runs")
+    print(f"starting MLflow on {store.name} …", flush=True)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    try:
+        with server:
+            print(f"compare the bonuses of {folder.path.name}:")
+            print(f"  {comparison_link(server.address, experiment_id, grid_id)}")
+            print("for one task alone add to the search:  and tags.task = 'NAME'")
+            print("Ctrl-C stops it", flush=True)
+            status = server.wait()
+            print(f"bonuslab: MLflow ended with status {status}:\n{server.last_words()}", file=sys.stderr)
+            return 1
+    except KeyboardInterrupt:
+        print("stopped")
+        return 0
+    except ServerFailed as error:
+        print(f"bonuslab: {error}", file=sys.stderr)
+        return 1
+
+
+def _web_address(store: Store) -> str:
+    """A tracking server's address without user, password and query: the browser asks for them itself."""
+    parts = urlsplit(store.uri)
+    if parts.scheme not in ("http", "https"):
+        raise InvalidInput(f"{store.name} has a web interface of its own; open it there")
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

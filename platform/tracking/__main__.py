@@ -1,0 +1,116 @@
+"""The process behind `Follower`: it reads requests from standard input, one JSON object a line, and answers so.
+
+The first line says which grid and which store. Then `wake`, `deliver` and `stop`, each as {"do": …, "number": …}; the
+last two are answered with {"number": …, "problem": null or a sentence}. A change of the problem is told unasked. The
+end of the input is the end of the driver: what it left is delivered, then this process ends too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from bonuslab.platform.grid.folder import GridFolder
+from bonuslab.platform.tracking.delivery import Busy, Delivery
+from bonuslab.platform.tracking.store import store_of
+
+NICENESS = 5
+"""Training goes first. Not the most there is: on a busy machine that would delay the first numbers by many minutes."""
+SECONDS_BETWEEN_ROUNDS = 5.0
+LONGEST_PAUSE_SECONDS = 60.0
+"""While the store cannot be reached."""
+SHORTEST_PAUSE_SECONDS = 1.0
+"""However often we are woken."""
+SHARE_OF_TIME = 0.1
+"""A grid so large that a round takes long is looked at less often."""
+SECONDS_FOR_ANOTHER_PROCESS = 20.0
+"""How long the last round waits for one that a killed driver left behind."""
+
+
+class FollowerProcess:
+    """Rounds of delivery: regularly, and whenever the driver asks."""
+
+    def __init__(self, delivery: Delivery) -> None:
+        self._delivery = delivery
+        self._problem: str | None = None
+        self._told: str | None = None
+        self._pause = SECONDS_BETWEEN_ROUNDS
+
+    def run(self, requests: queue.Queue[dict[str, Any]]) -> None:
+        """Work until told to stop."""
+        last, due = 0.0, 0.0
+        while True:
+            try:
+                request = requests.get(timeout=max(0.0, due - time.monotonic()))
+            except queue.Empty:
+                request = {"do": "round"}
+            if request["do"] == "wake":
+                if self._problem is None:
+                    due = min(due, last + SHORTEST_PAUSE_SECONDS)
+                continue
+            began = time.monotonic()
+            self._round(last_one=request["do"] == "stop")
+            last = time.monotonic()
+            due = last + self._next_pause(last - began)
+            if "number" in request or self._problem != self._told:
+                self._tell(request.get("number", 0))
+            if request["do"] == "stop":
+                return
+
+    def _round(self, last_one: bool) -> None:
+        patience = time.monotonic() + (SECONDS_FOR_ANOTHER_PROCESS if last_one else 0.0)
+        while True:
+            try:
+                self._problem = self._delivery.deliver(driven=not last_one)
+                return
+            except Busy as busy:
+                self._problem = str(busy)
+                if time.monotonic() > patience:
+                    return
+                time.sleep(SHORTEST_PAUSE_SECONDS)
+
+    def _next_pause(self, took: float) -> float:
+        if self._problem is None:
+            self._pause = SECONDS_BETWEEN_ROUNDS
+            return max(self._pause, took / SHARE_OF_TIME)
+        pause, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE_SECONDS)
+        return pause
+
+    def _tell(self, number: int) -> None:
+        self._told = self._problem
+        with suppress(BrokenPipeError):
+            print(json.dumps({"number": number, "problem": self._problem}), flush=True)
+
+
+def listen(requests: queue.Queue[dict[str, Any]]) -> None:
+    """Hand on what the driver writes, until it says stop or is gone."""
+    for line in sys.stdin:
+        request = json.loads(line)
+        requests.put(request)
+        if request["do"] == "stop":
+            return  # a thread still reading when the process ends would make it crash
+    requests.put({"do": "stop"})
+
+
+def main() -> None:
+    """Follow one grid until the driver says stop or is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(NICENESS)
+    first = json.loads(sys.stdin.readline())
+    folder = GridFolder(Path(first["folder"]))
+    delivery = Delivery(folder, store_of(folder, first["tracking_uri"]))
+    requests: queue.Queue[dict[str, Any]] = queue.Queue()
+    threading.Thread(target=listen, args=(requests,), daemon=True).start()
+    FollowerProcess(delivery).run(requests)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""The files that belong to a run: what they are, when they are new, and how they get into the store."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bonuslab.platform.grid.folder import GRID_FILE, GridFolder, TrialFolder
+from bonuslab.platform.grid.trial_state import TrialState
+from bonuslab.platform.tracking.redaction import redacted
+from bonuslab.platform.tracking.store import Store
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+PROXY = "mlflow-artifacts:/"
+"""Artifacts relative to whatever serves them, so that a folder that is moved keeps its artifacts."""
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A text or a file of a run."""
+
+    name: str
+    """Path below the run's artifacts."""
+    signature: str
+    """Changes with the content: a file met half written is sent again once it is whole."""
+    text: str | None = None
+    file: Path | None = None
+
+
+def trial_artifacts(trial: TrialFolder, state: TrialState) -> Iterator[Artifact]:
+    """Settings, places of the checkpoints, the last error and the film of a trial, as far as they exist."""
+    yield from _text_file(trial.path / "trial.json")
+    yield from _text_file(trial.error_file)
+    if state.checkpoints:
+        yield _text("checkpoints.json", json.dumps({"checkpoints": state.checkpoints}, indent=1) + "\n")
+    if state.stage == "finished":
+        yield from _file(trial.film, trial.film.name)
+
+
+def grid_artifacts(folder: GridFolder) -> Iterator[Artifact]:
+    """What the grid is, and its report once there is one."""
+    yield from _text_file(folder.path / GRID_FILE)
+    for path in sorted(folder.report.rglob("*")):
+        inside = path.relative_to(folder.report)
+        if not any(part.startswith(".") for part in inside.parts):
+            yield from _file(path, f"report/{inside.as_posix()}")
+
+
+class ArtifactStore:
+    """Puts artifacts where the store keeps them: through its server, or straight into its folder."""
+
+    def __init__(self, store: Store, client: MlflowClient) -> None:
+        self._store = store
+        self._client = client
+
+    def put(self, run_id: str, artifact_uri: str, artifact: Artifact) -> None:
+        """Add or replace one artifact of a run."""
+        if self._store.artifacts is not None and artifact_uri.startswith(PROXY):
+            place = self._store.artifacts / artifact_uri.removeprefix(PROXY).lstrip("/") / artifact.name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if artifact.file is not None:
+                shutil.copyfile(artifact.file, place)
+            else:
+                place.write_text(artifact.text or "")
+        elif artifact.file is not None:
+            folder = Path(artifact.name).parent.as_posix()
+            self._client.log_artifact(run_id, str(artifact.file), None if folder == "." else folder)
+        else:
+            self._client.log_text(run_id, artifact.text or "", artifact.name)
+
+
+def _text(name: str, text: str) -> Artifact:
+    text = redacted(text)
+    return Artifact(name, hashlib.sha256(text.encode()).hexdigest()[:16], text=text)
+
+
+def _text_file(path: Path) -> Iterator[Artifact]:
+    if path.is_file():
+        yield _text(path.name, path.read_text(errors="replace"))
+
+
+def _file(path: Path, name: str) -> Iterator[Artifact]:
+    if path.is_file():
+        about = path.stat()
+        yield Artifact(name, f"{about.st_size}-{about.st_mtime_ns}", file=path)

@@ -1,0 +1,171 @@
+"""MLflow's client on one store: the grid's experiment and runs in it, found by their tags or made."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+
+from bonuslab.platform.grid.folder import GridFolder, TrialFolder
+from bonuslab.platform.grid.trial_state import TrialState
+from bonuslab.platform.progress_table import STEPS
+from bonuslab.platform.tracking import run_description as words
+from bonuslab.platform.tracking.artifacts import PROXY, Artifact, ArtifactStore
+from bonuslab.platform.tracking.comparison import save_comparison
+from bonuslab.platform.tracking.cursor import Cursor, read_cursor
+from bonuslab.platform.tracking.identity import GRID_TRACKING, grid_identity, trial_identity
+from bonuslab.platform.tracking.store import Store, mlflow_environment
+
+os.environ.update(mlflow_environment())  # read while MLflow is imported
+
+from mlflow import MlflowClient
+from mlflow.entities import Experiment, Metric, Param, Run, RunInfo
+from mlflow.exceptions import MlflowException
+
+PARAMETERS_A_REQUEST = 100
+RUNS_A_PAGE = 500
+_SECONDS_FOR_A_LOCK = 5.0
+_TERMINAL = ("FINISHED", "FAILED", "KILLED")
+
+for _name in ("mlflow", "alembic", "sqlalchemy", "urllib3"):
+    # Each problem is told once, in our words, and without the addresses that these print.
+    logging.getLogger(_name).setLevel(logging.CRITICAL)
+
+
+class Connection:
+    """What a store has of a grid, asked for once; every method that follows sends at once."""
+
+    def __init__(self, folder: GridFolder, store: Store) -> None:
+        self._folder = folder
+        self._store = store
+        _require_writable(store)
+        self._client = MlflowClient(store.uri)
+        self._artifacts = ArtifactStore(store, self._client)
+        self._description = folder.description()
+        self._grid_id = grid_identity(self._description)
+        self._experiment = self._find_experiment()
+        self._runs: dict[str, Run] = {}
+        """By the identity of the trial; the grid's own under an empty one."""
+        self._infos: dict[str, RunInfo] = {}
+        self._cursors: dict[str, Cursor] = {}
+        for run in self._search():
+            self._keep(run.data.tags.get(words.TRIAL_ID, ""), run)
+        self.grid_run = self._find_grid_run()
+        save_comparison(self._client, self._experiment, self._description, self._grid_id)
+
+    def trial_run(self, trial: TrialFolder, state: TrialState) -> Cursor:
+        """What the store has of a trial; its run is made if there is none."""
+        if trial.id not in self._cursors:
+            identity = trial_identity(self._description, trial.id)
+            if identity not in self._runs:
+                about = trial.description()
+                tags = words.trial_tags(self._description, about, self._grid_id, identity, self.grid_run.run_id)
+                began = (state.updated or time.time()) - state.wall_seconds
+                self._keep(identity, self._create(words.trial_name(about), tags, began))
+            known = read_cursor(trial.tracking_file, self._store.key)
+            self._cursors[trial.id] = _cursor_of(self._runs[identity], known)
+        return self._cursors[trial.id]
+
+    def started_ms(self, cursor: Cursor) -> int:
+        """When a run began: what the times of its metrics are counted from."""
+        return self._infos[cursor.run_id].start_time
+
+    def log_parameters(self, cursor: Cursor, trial: TrialFolder) -> None:
+        """Say what a trial's settings are; they cannot be changed later."""
+        parameters = words.parameters(self._description, trial.description())
+        items = iter([Param(name, value) for name, value in parameters.items()])
+        while some := list(islice(items, PARAMETERS_A_REQUEST)):
+            self._client.log_batch(cursor.run_id, params=some)
+
+    def log_metrics(self, cursor: Cursor, metrics: Sequence[Metric]) -> None:
+        """Send numbers in one request."""
+        self._client.log_batch(cursor.run_id, metrics=metrics)
+
+    def put(self, cursor: Cursor, artifact: Artifact) -> None:
+        """Add or replace an artifact."""
+        self._artifacts.put(cursor.run_id, self._infos[cursor.run_id].artifact_uri, artifact)
+
+    def set_standing(self, cursor: Cursor, status: str, stage: str, changed_at: float) -> None:
+        """Say where a run stands, if the store does not know it yet."""
+        if stage and stage != cursor.stage:
+            self._client.set_tag(cursor.run_id, words.STAGE, stage)
+            cursor.stage = stage
+        if status == cursor.status:
+            return
+        if status in _TERMINAL:
+            self._client.set_terminated(cursor.run_id, status, round(1_000 * (changed_at or time.time())))
+        else:
+            self._client.update_run(cursor.run_id, status)
+        cursor.status = status
+
+    def _find_experiment(self) -> Experiment:
+        name = words.experiment_name(self._description)
+        found = self._client.get_experiment_by_name(name)
+        if found is not None:
+            return found
+        location = None if self._store.is_server else f"{PROXY}{self._description.experiment}"
+        try:
+            return self._client.get_experiment(self._client.create_experiment(name, location))
+        except MlflowException as error:
+            # Another grid may have made it between our two questions.
+            found = self._client.get_experiment_by_name(name)
+            if found is None:
+                raise error
+            return found
+
+    def _search(self) -> Iterator[Run]:
+        """All runs of this grid, the oldest first."""
+        wanted, token = f"tags.`{words.GRID_ID}` = '{self._grid_id}'", None
+        while True:
+            page = self._client.search_runs(
+                [self._experiment.experiment_id],
+                wanted,
+                max_results=RUNS_A_PAGE,
+                order_by=["attributes.start_time ASC"],
+                page_token=token,
+            )
+            yield from page
+            token = page.token
+            if not token:
+                return
+
+    def _find_grid_run(self) -> Cursor:
+        if "" not in self._runs:
+            tags = words.grid_tags(self._description, self._grid_id)
+            self._keep("", self._create(self._description.name, tags, time.time()))
+        return _cursor_of(self._runs[""], read_cursor(self._folder.path / GRID_TRACKING, self._store.key))
+
+    def _keep(self, identity: str, run: Run) -> None:
+        self._runs.setdefault(identity, run)
+        self._infos[run.info.run_id] = run.info
+
+    def _create(self, name: str, tags: dict[str, str], began: float) -> Run:
+        return self._client.create_run(
+            self._experiment.experiment_id, start_time=round(1_000 * began), tags=tags, run_name=name
+        )
+
+
+def _require_writable(store: Store) -> None:
+    """Fail at once where a database file cannot be written; MLflow would try for minutes."""
+    if not store.uri.startswith("sqlite:///"):
+        return
+    path = Path(store.uri.removeprefix("sqlite:///").partition("?")[0])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with closing(sqlite3.connect(path, timeout=_SECONDS_FOR_A_LOCK)) as database:
+        database.execute("BEGIN IMMEDIATE")
+
+
+def _cursor_of(run: Run, known: Cursor) -> Cursor:
+    """What is in tracking.json if it speaks of this run, corrected by what the store itself says."""
+    cursor = known if known.run_id == run.info.run_id else Cursor(run_id=run.info.run_id)
+    cursor.experiment_id = run.info.experiment_id
+    cursor.last_step = int(run.data.metrics.get(STEPS, 0))
+    cursor.status = run.info.status
+    cursor.stage = run.data.tags.get(words.STAGE, "")
+    cursor.described = bool(run.data.params)
+    return cursor

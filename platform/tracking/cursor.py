@@ -1,0 +1,78 @@
+"""tracking.json: a trial's run in each MLflow store, and how much of the trial is there."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from bonuslab.platform.grid.folder import GridFolder
+from bonuslab.platform.grid.trial_state import write_text
+from bonuslab.platform.progress_table import STEPS
+from bonuslab.platform.tracking.store import Store
+
+
+@dataclass
+class Cursor:
+    """What one store has of one trial, or of the grid itself."""
+
+    run_id: str = ""
+    experiment_id: str = ""
+    last_step: int = 0
+    """Environment steps of the last row that was delivered."""
+    status: str = ""
+    stage: str = ""
+    described: bool = False
+    """Whether the parameters are there."""
+    artifacts: dict[str, str] = field(default_factory=dict)
+    """Signature of each artifact that was delivered."""
+
+
+def read_tracking(path: Path) -> dict[str, Any]:
+    """What is in a tracking.json; nothing where there is no readable file, for the store itself knows what it has."""
+    try:
+        values = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return values if isinstance(values, dict) else {}
+
+
+def read_cursor(path: Path, key: str) -> Cursor:
+    """The cursor of the store with this `Store.key` in a tracking.json; an empty one where there is none."""
+    values = read_tracking(path).get("stores", {}).get(key, {})
+    known = {item.name for item in fields(Cursor)}
+    return Cursor(**{name: value for name, value in values.items() if name in known})
+
+
+def write_cursor(path: Path, key: str, cursor: Cursor) -> None:
+    """Replace one store's cursor if it has changed; what else is in the file stays."""
+    values = read_tracking(path)
+    stores = values.setdefault("stores", {})
+    if stores.get(key) != asdict(cursor):
+        stores[key] = asdict(cursor)
+        write_text(path, json.dumps(values, indent=1) + "\n")
+
+
+@dataclass(frozen=True)
+class Undelivered:
+    """What is in a grid's files and not yet in a store."""
+
+    trials: int = 0
+    rows: int = 0
+
+    def __bool__(self) -> bool:
+        return self.trials > 0
+
+
+def undelivered(folder: GridFolder, store: Store) -> Undelivered:
+    """Trials with rows or a stage that the store does not have, found in the files alone."""
+    trials = all_rows = 0
+    for trial in folder.trials():
+        cursor = read_cursor(trial.tracking_file, store.key)
+        state, table = trial.state(), trial.rows()
+        rows = int((table[STEPS] > cursor.last_step).sum()) if len(table) else 0
+        begun = state.stage != "waiting" or state.attempts > 0
+        trials += rows > 0 or (begun and state.stage != cursor.stage)
+        all_rows += rows
+    return Undelivered(trials, all_rows)

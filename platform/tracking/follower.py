@@ -1,0 +1,158 @@
+"""Tracking beside a running grid: a process of its own that follows the grid's files.
+
+A process and not a thread, by measurement: MLflow's import and a new database hold the interpreter for six seconds of
+processor time, with pauses of half a second for every other thread, and each batch of a thousand numbers for 0.17 s
+more. In a process of low priority that costs the driver nothing, and a client that hangs can be ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from bonuslab.platform.grid.folder import GridFolder
+from bonuslab.platform.tracking.cursor import undelivered
+from bonuslab.platform.tracking.store import DATABASE, mlflow_environment, store_of
+
+_SECONDS_BETWEEN_STARTS = 60.0
+
+
+def _to_standard_error(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+class Follower:
+    """Keeps an MLflow store up to date with a grid's files. No problem of MLflow's is an error here."""
+
+    def __init__(
+        self,
+        folder: GridFolder,
+        tracking_uri: str | None = None,
+        note: Callable[[str], None] = _to_standard_error,
+    ) -> None:
+        self.store = store_of(folder, tracking_uri)
+        self.problem: str | None = None
+        """What keeps the numbers from being delivered at the moment, in one sentence."""
+        self._folder = folder
+        self._note = note
+        self._process: subprocess.Popen[str] | None = None
+        self._started_at = 0.0
+        self._asked = 0
+        self._answered = 0
+        self._change = threading.Condition()
+        self._listener: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to follow; or again, if the process has died."""
+        if self._alive():
+            return
+        self._started_at = time.monotonic()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", __package__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=mlflow_environment(),
+            # Ctrl-C is for the driver, which then says what is to be delivered still.
+            start_new_session=True,
+        )
+        assert self._process.stdin is not None
+        os.set_blocking(self._process.stdin.fileno(), False)
+        # Not on the command line, where everyone on the machine could read a password in the URI.
+        self._send({"folder": str(self._folder.path.resolve()), "tracking_uri": self.store.uri})
+        self._listener = threading.Thread(target=self._listen, args=(self._process,), daemon=True)
+        self._listener.start()
+
+    def wake(self) -> None:
+        """Something is new; without this it would be seen a few seconds later."""
+        if self._process is None:
+            return
+        if time.monotonic() - self._started_at > _SECONDS_BETWEEN_STARTS:
+            self.start()
+        self._send({"do": "wake"})
+
+    def deliver(self, timeout_seconds: float = 60.0) -> bool:
+        """Deliver what there is now; whether everything got there in time."""
+        if self._process is None:
+            self.start()
+            return self.stop(timeout_seconds)
+        return self._ask("deliver", timeout_seconds)
+
+    def stop(self, timeout_seconds: float = 60.0) -> bool:
+        """Deliver the rest and end; whether everything got there in time. Trials still running count as killed."""
+        if self._process is None:
+            return self.problem is None
+        process = self._process
+        delivered = self._ask("stop", timeout_seconds)
+        if process.poll() is None and not delivered:
+            process.kill()
+        process.wait()
+        self._process = None
+        return delivered
+
+    def summary(self) -> str:
+        """Where the numbers are, and if some are missing there, how to deliver them."""
+        missing = undelivered(self._folder, self.store)
+        if self.problem is None and not missing:
+            return f"every trial is in MLflow: {self.store.name}"
+        command = f"bonuslab track {self._folder.path}"
+        if self.store.key != DATABASE:
+            command += f" --tracking-uri {self.store.name}"
+        lack = f"{missing.trials} trials with {missing.rows:,} new rows are" if missing else "not everything is"
+        reason = f" because {self.problem}" if self.problem else ""
+        return f"{lack} {'not ' if missing else ''}in MLflow{reason}; nothing is lost, `{command}` delivers it"
+
+    def _ask(self, what: str, timeout_seconds: float) -> bool:
+        self._asked += 1
+        asked = self._asked
+        if self._send({"do": what, "number": asked}):
+            with self._change:
+                self._change.wait_for(lambda: self._answered >= asked or not self._alive(), timeout_seconds)
+        if self._answered >= asked:
+            return self.problem is None
+        if not self._alive() and self._listener is not None:
+            self._listener.join(1.0)  # it knows why
+        if self.problem is None:
+            self.problem = f"{self.store.name} was not done within {timeout_seconds:.0f} s"
+        return False
+
+    def _alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def _send(self, message: dict[str, object]) -> bool:
+        """Never waits: a process that does not listen must not hold up the driver."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        line = (json.dumps(message) + "\n").encode()
+        try:
+            return os.write(self._process.stdin.fileno(), line) == len(line)
+        except OSError:
+            return False
+
+    def _listen(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            with suppress(ValueError), self._change:
+                self._heard(json.loads(line))
+        with self._change:
+            if process.wait() != 0 and self.problem is None:
+                self.problem = f"the process that tracks the grid ended with status {process.returncode}"
+                self._note(f"tracking: {self.problem}; training goes on")
+            self._change.notify_all()
+
+    def _heard(self, message: dict[str, object]) -> None:
+        before, now = self.problem, message.get("problem")
+        self.problem = None if now is None else str(now)
+        if self.problem is not None and self.problem != before:
+            self._note(f"tracking: {self.problem}; training goes on, its numbers are delivered later")
+        elif before is not None and self.problem is None:
+            self._note(f"tracking: {self.store.name} works again; everything is delivered")
+        self._answered = max(self._answered, int(str(message.get("number", 0))))
+        self._change.notify_all()

@@ -1,0 +1,248 @@
+"""A grid's files in a real MLflow store: everything once, whatever happened in between."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bonuslab.platform.grid.folder import GridFolder
+from bonuslab.platform.progress_table import ProgressTable
+from bonuslab.platform.tracking import delivery as delivery_module
+from bonuslab.platform.tracking.cursor import read_cursor, undelivered
+from bonuslab.platform.tracking.delivery import Busy, Delivery
+from bonuslab.platform.tracking.problems import sentence
+from bonuslab.platform.tracking.store import DATABASE, store_of
+
+Deliver = Callable[..., str | None]
+
+
+def test_everything_is_delivered(grid: GridFolder, deliver: Deliver, contents: Any) -> None:
+    finished, failed, running, waiting = grid.trials()
+    finished.film.write_bytes(b"GIF89a")
+    state = finished.state()
+    state.checkpoints = ["s3://key:secret@bucket/checkpoint"]
+    state.write(finished.state_file)
+    (grid.report / "figures").mkdir(parents=True)
+    (grid.report / "figures" / "curves.svg").write_text("<svg/>")
+    assert undelivered(grid, store_of(grid)).trials == 3
+    assert deliver(grid) is None
+    assert not undelivered(grid, store_of(grid))
+
+    store = contents(grid)
+    assert len(store.runs()) == 4  # the grid and the three trials that have begun
+    run = store.run(finished)
+    assert run.info.run_name == "none · KeyRoom-S5 · seed 0"
+    assert run.info.status == "FINISHED"
+    assert run.info.end_time == round(1_000 * state.updated) or run.info.end_time > run.info.start_time
+    assert run.data.params == {
+        "task": "KeyRoom-S5",
+        "bonus": "none",
+        "seed": "0",
+        "preset": "laptop",
+        "contexts": "inf",
+    }
+    assert run.data.tags["stage"] == "finished"
+    assert store.steps(finished) == [25_000, 50_000, 75_000, 100_000]
+    points = store.client.get_metric_history(run.info.run_id, "win_rate")
+    assert [point.value for point in points] == pytest.approx(finished.rows()["win_rate"].tolist())
+    # Times are those of the training: 2,000 steps a second.
+    assert [point.timestamp - run.info.start_time for point in points] == [12_500, 25_000, 37_500, 50_000]
+    assert store.steps(finished, "evaluation/greedy/win_rate") == [100_000]
+    assert store.run(failed).info.status == "FAILED"
+    assert store.run(running).info.status == "RUNNING"
+    parent = next(run for run in store.runs() if run.data.tags["bonuslab.kind"] == "grid")
+    assert run.data.tags["mlflow.parentRunId"] == parent.info.run_id
+    assert parent.info.status == "RUNNING"
+
+    files = grid.path / "mlartifacts"
+    found = {path.relative_to(files).as_posix().split("/artifacts/")[1] for path in files.rglob("*.*")}
+    assert found == {
+        "trial.json",
+        "checkpoints.json",
+        "film.gif",
+        "error.txt",
+        "grid.json",
+        "report/figures/curves.svg",
+    }
+    assert "secret" not in next(files.rglob("checkpoints.json")).read_text()
+    assert not waiting.tracking_file.exists()
+
+
+def test_second_delivery_adds_nothing(grid: GridFolder, deliver: Deliver, contents: Any) -> None:
+    deliver(grid)
+    before = contents(grid).steps(grid.trials()[0])
+    for lost in ("nothing", "tracking.json", "the end of the cursor"):
+        for trial in grid.trials()[:3]:
+            if lost == "tracking.json":
+                trial.tracking_file.unlink()
+            elif lost == "the end of the cursor":  # killed between sending and writing it down
+                text = trial.tracking_file.read_text()
+                trial.tracking_file.write_text(text.replace('"last_step": 1', '"last_step": '))
+        assert deliver(grid) is None
+        assert len(contents(grid).runs()) == 4
+        assert contents(grid).steps(grid.trials()[0]) == before
+    assert read_cursor(grid.trials()[0].tracking_file, DATABASE).last_step == 100_000
+
+
+def test_batch_that_arrived_without_an_answer_is_not_doubled(
+    grid: GridFolder, deliver: Deliver, contents: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bonuslab.platform.tracking.connection import Connection
+
+    send = Connection.log_metrics
+
+    def cut(self: Connection, cursor: Any, metrics: Any) -> None:
+        send(self, cursor, metrics[:-1])  # all but the steps of the last row
+        raise ConnectionError("failed with exception: the connection broke")
+
+    monkeypatch.setattr(Connection, "log_metrics", cut)
+    problem = deliver(grid)
+    assert problem is not None
+    assert "does not answer" in problem
+    monkeypatch.undo()
+    assert deliver(grid) is None
+    for trial in grid.trials()[:3]:
+        assert contents(grid).steps(trial) == trial.rows()["env_steps"].tolist()
+        assert contents(grid).steps(trial, "env_steps") == trial.rows()["env_steps"].tolist()
+
+
+def test_rows_after_a_restored_checkpoint_are_not_logged_again(
+    grid: GridFolder, contents: Any, append_row: Callable[..., None]
+) -> None:
+    running = grid.trials()[2]
+    work = Delivery(grid, store_of(grid))
+    assert work.deliver(driven=True) is None
+    assert contents(grid).steps(running) == [25_000, 50_000]
+    ProgressTable(running.progress).cut_after(25_000)
+    append_row(running, 40_000)
+    append_row(running, 60_000, rooms=3.0)  # a column that is new, and a file that was rewritten
+    assert work.deliver(driven=True) is None
+    append_row(running, 70_000)
+    assert work.deliver(driven=True) is None
+    assert contents(grid).steps(running) == [25_000, 50_000, 60_000, 70_000]
+    assert contents(grid).steps(running, "rooms") == [60_000]
+    work.close()
+
+
+def test_status_changes_back_and_forth(grid: GridFolder, deliver: Deliver, contents: Any) -> None:
+    running, failed = grid.trials()[2], grid.trials()[1]
+    deliver(grid, driven=False)  # the driver was killed
+    assert contents(grid).run(running).info.status == "KILLED"
+    state = failed.state()
+    state.stage = "running"
+    state.write(failed.state_file)
+    deliver(grid)  # and the grid resumed
+    assert contents(grid).run(running).info.status == "RUNNING"
+    assert contents(grid).run(failed).info.status == "RUNNING"
+    assert contents(grid).run(failed).data.tags["stage"] == "running"
+
+
+def test_many_rows_are_sent_in_whole_rows(
+    grid: GridFolder, deliver: Deliver, contents: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery_module, "METRICS_A_REQUEST", 25)
+    assert deliver(grid) is None
+    assert contents(grid).steps(grid.trials()[0], "entropy") == [25_000, 50_000, 75_000, 100_000]
+
+
+def test_numbers_arrive_where_files_cannot_be_put(
+    grid: GridFolder, deliver: Deliver, contents: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bonuslab.platform.tracking.connection import Connection
+
+    def refuse(self: Connection, cursor: Any, artifact: Any) -> None:
+        raise ModuleNotFoundError("No module named 'boto3'")
+
+    monkeypatch.setattr(Connection, "put", refuse)
+    assert "No module named 'boto3'" in str(deliver(grid))
+    assert contents(grid).steps(grid.trials()[0]) == [25_000, 50_000, 75_000, 100_000]
+    assert contents(grid).run(grid.trials()[0]).info.status == "FINISHED"
+    monkeypatch.undo()
+    assert deliver(grid) is None
+    assert list(grid.path.glob("mlartifacts/**/trial.json"))
+
+
+def test_another_store_gets_everything(
+    grid: GridFolder, deliver: Deliver, contents: Any, empty_database: Path, tmp_path: Path
+) -> None:
+    deliver(grid)
+    other = tmp_path / "elsewhere" / "other.db"
+    other.parent.mkdir()
+    shutil.copy(empty_database, other)
+    uri = f"sqlite:///{other}"
+    assert undelivered(grid, store_of(grid, uri)).rows == 7
+    assert deliver(grid, uri) is None
+    assert contents(grid, uri).steps(grid.trials()[0]) == [25_000, 50_000, 75_000, 100_000]
+    assert list((tmp_path / "elsewhere" / "mlartifacts").rglob("trial.json"))
+    other.unlink()  # a store that lost everything gets everything again
+    shutil.copy(empty_database, other)
+    assert deliver(grid, uri) is None
+    assert contents(grid, uri).steps(grid.trials()[0]) == [25_000, 50_000, 75_000, 100_000]
+
+
+def test_grids_of_one_name_meet_in_one_store_and_stay_apart(
+    make_grid: Callable[..., GridFolder], deliver: Deliver, contents: Any
+) -> None:
+    first, second = make_grid("one/grid"), make_grid("two/grid")
+    for grid, identity in ((first, "a" * 12), (second, "b" * 12)):
+        grid.write(replace(grid.description(), options={"id": identity}))
+    shared = store_of(first).uri
+    works = [Delivery(grid, store_of(grid, shared)) for grid in (first, second)]
+    for _ in range(2):
+        assert [work.deliver(driven=True) for work in works] == [None, None]
+    for work in works:
+        work.close()
+    assert len(contents(first).runs()) == 8
+    assert len({run.info.experiment_id for run in contents(first).runs()}) == 1
+
+
+def test_only_one_process_delivers(grid: GridFolder) -> None:
+    first, second = Delivery(grid, store_of(grid)), Delivery(grid, store_of(grid))
+    assert first.deliver(driven=True) is None
+    with pytest.raises(Busy):
+        second.deliver(driven=True)
+    first.close()
+    assert second.deliver(driven=True) is None
+    second.close()
+
+
+def test_unusable_stores_give_one_sentence(
+    grid: GridFolder, deliver: Deliver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bonuslab.platform.tracking import connection
+
+    monkeypatch.setattr(connection, "_SECONDS_FOR_A_LOCK", 0.1)
+    other = sqlite3.connect(grid.path / DATABASE)
+    other.execute("BEGIN EXCLUSIVE")
+    assert "is locked by another program" in str(deliver(grid))
+    other.close()
+    (tmp_path / "folder.db").mkdir()
+    assert "cannot be opened" in str(deliver(grid, f"sqlite:///{tmp_path}/folder.db"))
+    (tmp_path / "junk.db").write_text("junk" * 1_000)
+    assert "not a database" in str(deliver(grid, f"sqlite:///{tmp_path}/junk.db"))
+    refused = str(deliver(grid, "http://me:secret@127.0.0.1:9"))
+    assert "does not answer" in refused
+    assert "secret" not in refused
+    assert deliver(grid) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("(sqlite3.OperationalError) attempt to write a readonly database", "read-only"),
+        ("(sqlite3.OperationalError) database or disk is full", "the disk is full"),
+        ("[Errno 28] No space left on device: 'x'", "the disk is full"),
+        ("API request to endpoint /x failed with error code 401 != 200", "MLFLOW_TRACKING_USERNAME"),
+        ("something new at http://me:secret@host\nwith a second line", "something new at http://***@host"),
+    ],
+)
+def test_problems_have_plain_words(grid: GridFolder, text: str, expected: str) -> None:
+    told = sentence(RuntimeError(text), store_of(grid))
+    assert expected in told
+    assert "\n" not in told

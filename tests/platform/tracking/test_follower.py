@@ -1,0 +1,74 @@
+"""The process that follows a grid: whatever happens to it or to MLflow, the driver goes on. See also test_server.py."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bonuslab.platform.grid.folder import GridFolder
+from bonuslab.platform.tracking import Follower
+from bonuslab.platform.tracking import __main__ as follower_process
+from bonuslab.platform.tracking.cursor import read_cursor
+from bonuslab.platform.tracking.store import DATABASE, store_of
+
+
+def test_nothing_heavy_is_imported_before_mlflow_is_needed() -> None:
+    code = "import sys, bonuslab.platform.tracking.delivery; print({'mlflow', 'ray', 'torch'} & set(sys.modules))"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert printed.stdout.strip() == "set()"
+
+
+def test_delivers_what_a_killed_driver_left(grid: GridFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = {"folder": str(grid.path), "tracking_uri": store_of(grid).uri}
+    # The end of its input is the end of the driver. In this process, since one more costs seconds.
+    monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(first) + "\n"))
+    monkeypatch.setattr(os, "nice", lambda niceness: niceness)
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
+    follower_process.main()
+    cursor = read_cursor(grid.trials()[2].tracking_file, DATABASE)
+    assert (cursor.last_step, cursor.status) == (50_000, "KILLED")
+
+
+def test_server_that_never_answers_holds_nothing_up(grid: GridFolder) -> None:
+    notes: list[str] = []
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        uri = f"http://me:secret@127.0.0.1:{silent.getsockname()[1]}"
+        follower = Follower(grid, uri, notes.append)
+        began = time.monotonic()
+        follower.start()
+        for _ in range(20_000):  # more than its pipe holds
+            follower.wake()
+        assert not follower.stop(timeout_seconds=0.5)
+        assert time.monotonic() - began < 30
+    summary = follower.summary()
+    assert "3 trials with 7 new rows are not in MLflow" in summary
+    assert f"`bonuslab track {grid.path} --tracking-uri http://***@127.0.0.1" in summary
+    written = "".join(path.read_text() for path in grid.path.rglob("*.json"))
+    assert "secret" not in summary + written + str(notes)
+
+
+def test_driver_notices_that_the_process_died(
+    grid: GridFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\nexit 7\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", os.fspath(broken))
+    notes: list[str] = []
+    follower = Follower(grid, None, notes.append)
+    follower.start()
+    assert not follower.deliver(timeout_seconds=20)
+    assert not follower.stop(timeout_seconds=20)
+    assert follower.problem == "the process that tracks the grid ended with status 7"
+    assert len(notes) == 1

@@ -1,0 +1,103 @@
+"""Grids and trials in MLflow's words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bonuslab.platform.grid.folder import GridDescription, TrialDescription
+from bonuslab.platform.grid.trial_state import TrialState
+from bonuslab.platform.tracking import run_description as words
+from bonuslab.platform.tracking.comparison import view_state
+from bonuslab.platform.tracking.identity import grid_identity, trial_identity
+
+LABELS = {"task": "MultiRoom-N6-S5", "contexts": "inf", "bonus": "e3b * rnd", "scope": "combined", "seed": "0"}
+TRIAL = TrialDescription("t", {"task": "MultiRoom-N6-S5", "seed": 0}, LABELS)
+COMMAND = {"command": "bonuslab grid --tracking-uri http://u:secret@h", "time": "2026", "git_commit": "abc"}
+GRID = GridDescription("grid", "minihack_grid", "laptop", [TRIAL], [COMMAND], {"id": "1234"})
+
+
+def test_trials_have_human_names() -> None:
+    assert words.trial_name(TRIAL) == "e3b * rnd · MultiRoom-N6-S5 · seed 0"
+    few = replace(TRIAL, labels={**LABELS, "contexts": "3", "variant": "no clip"})
+    assert words.trial_name(few) == "e3b * rnd · MultiRoom-N6-S5 · 3 contexts · no clip · seed 0"
+    assert words.series(TRIAL) == "combined: e3b * rnd"
+    assert words.series(few) == "combined: e3b * rnd (no clip)"
+    assert words.series(replace(TRIAL, labels={"bonus": "none", "scope": "none"})) == "none"
+
+
+def test_tags_tell_everything_but_secrets() -> None:
+    tags = words.trial_tags(GRID, TRIAL, "1234", "t", "parent")
+    expected = {"scale": "laptop", "experiment": "minihack_grid", "git_commit": "abc", "bonuslab.kind": "trial"}
+    assert {**LABELS, **expected}.items() <= tags.items()
+    assert tags["mlflow.parentRunId"] == "parent"
+    assert "secret" not in str(words.grid_tags(GRID, "1234"))
+
+
+def test_settings_are_flattened_and_shortened() -> None:
+    settings = {
+        "seed": 3,
+        "algorithm": "impala",
+        "preset": "laptop",
+        "plan": None,
+        "plugins": ["a.py", "b.py"],
+        "overrides": [["learning_rate", 0.1], ["surrogate_clip", None]],
+        "network": {"lstm": True},
+        "long": "x" * 10_000,
+    }
+    presets = {"impala laptop": {"learning_rate": 0.2, "discount": 0.99}}
+    flat = words.parameters(replace(GRID, options={"presets": presets}), replace(TRIAL, settings=settings))
+    assert flat.pop("long") == "x" * 6_000
+    assert flat == {
+        "seed": "3",
+        "algorithm": "impala",
+        "preset": "laptop",
+        "plugins": "a.py, b.py",
+        "overrides.learning_rate": "0.1",
+        "network.lstm": "True",
+        "numbers.learning_rate": "0.1",
+        "numbers.discount": "0.99",
+    }
+    assert words.metric_name("term/noveld(c=0.1)/raw_mean") == "term/noveld_c_0.1_/raw_mean"
+
+
+@pytest.mark.parametrize(
+    ("stage", "attempts", "driven", "status"),
+    [
+        ("waiting", 0, True, None),
+        ("waiting", 1, True, "SCHEDULED"),
+        ("running", 1, True, "RUNNING"),
+        ("running", 1, False, "KILLED"),
+        ("finished", 1, False, "FINISHED"),
+        ("failed", 3, True, "FAILED"),
+    ],
+)
+def test_status_follows_the_stage(stage: str, attempts: int, driven: bool, status: str | None) -> None:
+    state = TrialState(stage=stage, attempts=attempts)  # type: ignore[arg-type]
+    assert words.run_status(state, driven) == status
+
+
+def test_status_of_the_grid() -> None:
+    finished, failed, waiting = (TrialState(stage=stage) for stage in ("finished", "failed", "waiting"))
+    assert words.grid_status([finished, waiting], True) == "RUNNING"
+    assert words.grid_status([finished, waiting], False) == "KILLED"
+    assert words.grid_status([finished, failed], True) == "FAILED"
+    assert words.grid_status([finished], True) == "FINISHED"
+
+
+def test_a_trial_begun_anew_is_another_one() -> None:
+    assert grid_identity(GRID) == "1234"
+    assert trial_identity(GRID, "t") == "t"
+    assert trial_identity(replace(GRID, options={"generations": {"t": 2}}), "t") == "t.2"
+    unnamed = replace(GRID, options={})
+    later = replace(unnamed, commands=[{**COMMAND, "time": "2027"}])
+    assert grid_identity(unnamed) != grid_identity(later)
+    assert grid_identity(unnamed) == grid_identity(replace(unnamed, commands=[COMMAND, COMMAND]))
+
+
+def test_comparison_begins_with_the_headline_number() -> None:
+    state = view_state(replace(GRID, options={"metric": "rooms"}), "1234")
+    assert [chart["metricKey"] for chart in state["compareRunCharts"]][:2] == ["rooms", "win_rate"]
+    assert state["groupBy"]["groupByKeys"] == [{"mode": "tag", "groupByData": "series"}]
+    assert "'1234'" in state["searchFilter"]
