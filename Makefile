@@ -30,8 +30,8 @@ format: $(READY)  ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-grid: $(READY)  ## the main job: a tour of the 16 tasks
-	$(BIN)/bonuslab tour
+grid: $(READY)  ## the main job: train, report and track (laptop scale; options in ARGS="--scale paper --plan")
+	$(BIN)/bonuslab grid $(ARGS)
 
 # mypy does not follow setuptools' package map, so it gets the same map as links.
 build/typecheck/bonuslab:

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 
 import ray
 
-from bonuslab.algorithms.impala.algorithm import IMPALA
-from bonuslab.algorithms.impala.config import IMPALAConfig
+from bonuslab.algorithms.fragment_config import FragmentConfig
 from bonuslab.envs.errors import InvalidInput
 
 
@@ -51,9 +50,9 @@ def ray_session() -> Iterator[None]:
         ray.shutdown()
 
 
-def require_room(config: IMPALAConfig, available: dict[str, float]) -> None:
+def require_room(config: FragmentConfig, available: dict[str, float]) -> None:
     """Refuse a plan that needs more CPUs or GPUs than there are: Ray would wait for them without an end."""
-    request = IMPALA.default_resource_request(config).required_resources
+    request = config.algo_class.default_resource_request(config).required_resources
     for kind in ("CPU", "GPU"):
         needed, there = request.get(kind, 0.0), available.get(kind, 0.0)
         if needed > there:

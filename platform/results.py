@@ -38,6 +38,8 @@ def row_of(results: Mapping[str, Any], seconds: float, env_steps: int, sampled: 
         value = _find(results, place)
         if value is not None:
             row[name] = int(value) if name in _WHOLE else value
+    own = results.get("env_runners", {}).get("episode_metrics", {})
+    row |= {f"episode_{name}": value for name in own if (value := _find(own, (name,))) is not None}
     bonus = results.get("bonus", {})
     return row | {name: value for name in bonus if (value := _find(bonus, (name,))) is not None}
 

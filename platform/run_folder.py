@@ -164,7 +164,7 @@ def default_path(settings: RunSettings) -> Path:
 
 
 def git_commit() -> str | None:
-    """The commit of this source tree, marked `-dirty` if it was changed since; in an image, the one it was built from."""
+    """The commit of this source tree, marked `-dirty` if it was changed since; in an image, what it was built from."""
     here = Path(__file__).resolve().parent
     command = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any, get_args, get_type_hints
 
 from bonuslab.algorithms.bonuses import load_plugin, parse
-from bonuslab.algorithms.impala.config import IMPALAConfig
-from bonuslab.algorithms.impala.presets import Preset, overridden, preset
-from bonuslab.algorithms.impala.resources import choose_plan
+from bonuslab.algorithms.catalogue import LearningAlgorithm, Numbers
+from bonuslab.algorithms.catalogue import find as find_algorithm
+from bonuslab.algorithms.fragment_config import FragmentConfig
+from bonuslab.envs import catalogue as environments
 from bonuslab.envs.errors import InvalidInput, unknown
-from bonuslab.envs.minihack import task as find_task
-from bonuslab.envs.minihack.contexts import parse_count
 
 
 @dataclass(frozen=True)
@@ -21,11 +20,11 @@ class RunSettings:
     """A run: the same settings give the same run, serially on one machine to the last bit."""
 
     task: str
-    """Name of a MiniHack task, a parametric one included."""
+    """Name of an environment: a MiniHack task, a parametric one included, or one of another family."""
     bonus: str = "none"
     """Bonus expression."""
     preset: str = "laptop"
-    """Named set of numbers to start from."""
+    """Named set of numbers to start from, one of the algorithm's."""
     contexts: str = "inf"
     """How many contexts the run meets: a number or `inf`."""
     seed: int = 0
@@ -43,13 +42,15 @@ class RunSettings:
     """Environment steps between checkpoints; None: every ten minutes. There is always one at the end."""
     evaluate_every_steps: int | None = None
     """Environment steps between evaluations on held-out contexts; None: at the end alone; 0: never."""
+    algorithm: str = "impala"
+    """`impala` or `ddppo`."""
 
     def __post_init__(self) -> None:
         for path in self.plugins:
             load_plugin(path)
-        find_task(self.task)
+        environments.canonical_name(self.task)
         parse(self.bonus)
-        parse_count(self.contexts)
+        environments.check_contexts(self.task, self.contexts)
         _check_whole("seed", self.seed, 0, 2**31 - 1)
         if self.total_env_steps is not None:
             _check_whole("total_env_steps", self.total_env_steps, 1)
@@ -58,25 +59,30 @@ class RunSettings:
         if self.evaluate_every_steps is not None:
             _check_whole("evaluate_every_steps", self.evaluate_every_steps, 0)
         check_numbers(self.numbers)
-        choose_plan(self.plan)
+        self._algorithm.choose_plan(self.plan)
         self.config().validate()
 
     @property
-    def numbers(self) -> Preset:
+    def numbers(self) -> Numbers:
         """The preset with this run's changes."""
-        return overridden(preset(self.preset), **dict(self.overrides))
+        return self._algorithm.preset(self.preset, dict(self.overrides))
 
     @property
     def steps(self) -> int:
         """Environment steps after which the run ends."""
         return self.numbers.total_env_steps if self.total_env_steps is None else self.total_env_steps
 
-    def config(self) -> IMPALAConfig:
+    def config(self) -> FragmentConfig:
         """RLlib's configuration of this run; the plan `auto` looks at the machine, or at the cluster if Ray runs."""
-        config = IMPALAConfig().environment(find_task(self.task).name, env_config={"contexts": self.contexts})
+        name = environments.canonical_name(self.task)
+        config = self._algorithm.config().environment(name, env_config={"contexts": self.contexts})
         self.numbers.configure(config)
         config.bonus(self.bonus, plugins=self.plugins).debugging(seed=self.seed, log_level="ERROR")
-        return config.run_serially() if self.serial else choose_plan(self.plan).configure(config)
+        return config.run_serially() if self.serial else self._algorithm.choose_plan(self.plan).configure(config)
+
+    @property
+    def _algorithm(self) -> LearningAlgorithm:
+        return find_algorithm(self.algorithm)
 
     def as_dict(self) -> dict[str, Any]:
         """The settings as plain values that JSON can hold."""
@@ -100,6 +106,7 @@ _POSITIVE = (math.ulp(0.0), math.inf)
 _FROM_ONE = (1, math.inf)
 _RANGES: dict[str, tuple[float, float]] = {
     "learning_rate": _POSITIVE,
+    "adam_epsilon": _POSITIVE,
     "rmsprop_smoothing": (0, 1),
     "rmsprop_momentum": (0, 1),
     "rmsprop_epsilon": _POSITIVE,
@@ -115,6 +122,16 @@ _RANGES: dict[str, tuple[float, float]] = {
     "passes": _FROM_ONE,
     "minibatches": _FROM_ONE,
     "surrogate_clip": _POSITIVE,
+    "policy_clip": _POSITIVE,
+    "value_clip": _POSITIVE,
+    "num_values": (1, 2),
+    "intrinsic_discount": (0, 1),
+    "extrinsic_advantage": (0, math.inf),
+    "intrinsic_advantage": (0, math.inf),
+    "bonus_updates": _FROM_ONE,
+    "warm_up_steps": (0, math.inf),
+    "sync_fraction": (0, 1),
+    "shortest_rollout": (0, 1),
     "coefficient": (0, math.inf),
     "reward_clip": _POSITIVE,
     "total_env_steps": _FROM_ONE,
@@ -122,10 +139,10 @@ _RANGES: dict[str, tuple[float, float]] = {
 """Lowest and highest value of each number of a preset; infinity itself is never allowed."""
 
 
-def check_numbers(numbers: Preset) -> None:
+def check_numbers(numbers: Numbers) -> None:
     """Refuse a preset with a number that no run can use."""
     for name, (low, high) in _RANGES.items():
-        value = getattr(numbers, name)
+        value = getattr(numbers, name, None)
         if value is None:
             continue
         number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -143,10 +160,10 @@ def _check_whole(name: str, value: object, low: int, high: int | None = None) ->
         raise InvalidInput(f"{name} {value!r} cannot be used; allowed: {allowed}")
 
 
-def parse_override(text: str) -> tuple[str, Any]:
-    """`name=value` for a number of the preset, converted to that number's type."""
+def parse_override(text: str, algorithm: str = "impala") -> tuple[str, Any]:
+    """`name=value` for a number of the algorithm's presets, converted to that number's type."""
     name, equals, value = text.partition("=")
-    types = get_type_hints(Preset)
+    types = get_type_hints(find_algorithm(algorithm).numbers)
     if not equals:
         raise InvalidInput(f"--set {text!r} cannot be used; write name=value, for example learning_rate=0.0003")
     if name not in types:

@@ -16,10 +16,11 @@ from bonuslab.algorithms.bonuses.intrinsic import IntrinsicModel
 from bonuslab.algorithms.checkpoint import DamagedCheckpoint, verify
 from bonuslab.algorithms.connectors.intrinsic_reward import IntrinsicReward
 from bonuslab.algorithms.fragment import Fragment
-from bonuslab.algorithms.impala.config import IMPALAConfig
+from bonuslab.algorithms.fragment_config import FragmentConfig
 from bonuslab.algorithms.module import PolicyModule
 from bonuslab.algorithms.networks import PolicyNetwork, PolicyOutput
 from bonuslab.algorithms.rollout import sample
+from bonuslab.envs.catalogue import find as find_family
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.minihack import MiniHackEnv
 
@@ -50,7 +51,7 @@ class Recording:
 class TrainedAgent:
     """A policy, the bonus it was trained with, and the task and contexts it was trained on."""
 
-    config: IMPALAConfig
+    config: FragmentConfig
     network: PolicyNetwork
     bonus: IntrinsicModel
 
@@ -62,7 +63,9 @@ class TrainedAgent:
             verify(path)
             # The pieces of RLlib's checkpoint that acting and the bonus need; building the whole algorithm
             # would also make optimisers and lanes.
-            config = IMPALAConfig.from_state(_unpickled(path / "class_and_ctor_args.pkl")["ctor_args_and_kwargs"][0][0])
+            config = FragmentConfig.from_state(
+                _unpickled(path / "class_and_ctor_args.pkl")["ctor_args_and_kwargs"][0][0]
+            )
             bonus_state = _unpickled(path / "algorithm_state.pkl")["bonus"]
         except DamagedCheckpoint as error:
             raise InvalidInput(str(error)) from error
@@ -83,6 +86,9 @@ class TrainedAgent:
 
     def make_env(self, seed: int) -> MiniHackEnv:
         """The task with the contexts of the run, in an order of their own."""
+        family = find_family(self.config.env).name
+        if family != "minihack":
+            raise InvalidInput(f"only MiniHack episodes can be shown so far; this policy was trained on {family}")
         run_seed = self.config.seed or 0
         return MiniHackEnv(self.config.env, seed=run_seed, stream=(WATCHING, seed), **self.config.env_config)
 

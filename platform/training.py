@@ -14,7 +14,7 @@ import ray
 import torch
 from ray.exceptions import RayTaskError
 
-from bonuslab.algorithms.impala.algorithm import IMPALA
+from bonuslab.algorithms.fragment_algorithm import FragmentAlgorithm
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.progress import Progress
 from bonuslab.platform.progress_table import ProgressTable
@@ -79,14 +79,14 @@ class _Run:
         self._seconds_before = float(last["wall_seconds"]) if last else 0.0
         (folder.path / ERROR_FILE).unlink(missing_ok=True)
 
-    def start(self) -> IMPALA:
+    def start(self) -> FragmentAlgorithm:
         """Build the algorithm and give it the checkpoint's state."""
         config = self._settings.config()
         if not self._settings.serial:
             require_room(config, ray.cluster_resources())
             config.reporting(min_time_s_per_iteration=SECONDS_PER_ITERATION)
-            runners = config.num_env_runners
-            self._display.waiting(f"starting {runners} runner{'s' if runners > 1 else ''}, the bonus and the learner")
+            processes = config.num_env_runners
+            self._display.waiting(f"starting {processes} process{'es' if processes > 1 else ''} to play")
         algorithm = config.build_algo()
         if self._checkpoint is not None:
             self._display.waiting(f"loading {self._checkpoint.name}")
@@ -94,7 +94,7 @@ class _Run:
         self._display.waiting("waiting for the first batch")
         return algorithm
 
-    def work(self, algorithm: IMPALA) -> Outcome:
+    def work(self, algorithm: FragmentAlgorithm) -> Outcome:
         """Iterate until the last step or until a signal asks to stop."""
         started = saved_at = time.perf_counter()
         row: dict[str, float] = {}
@@ -126,7 +126,7 @@ class _Run:
         kept = "there is no checkpoint yet" if self._checkpoint is None else f"last good checkpoint: {self._checkpoint}"
         return TrainingFailed(f"{message}\n{kept[0].upper()}{kept[1:]}.")
 
-    def _iterate(self, algorithm: IMPALA) -> dict[str, float]:
+    def _iterate(self, algorithm: FragmentAlgorithm) -> dict[str, float]:
         before, started = self._steps, time.perf_counter()
         results: dict[str, Any] = algorithm.train()
         seconds = time.perf_counter() - started
@@ -152,7 +152,7 @@ class _Run:
             return seconds >= SECONDS_BETWEEN_CHECKPOINTS
         return self._saved_steps // every < self._steps // every
 
-    def _save(self, algorithm: IMPALA, last: bool) -> None:
+    def _save(self, algorithm: FragmentAlgorithm, last: bool) -> None:
         """Write a checkpoint. Where the disk is full the previous one stays and, but for the last, training goes on."""
         try:
             self._checkpoint = self._folder.save_checkpoint(self._steps, algorithm.save_to_path)

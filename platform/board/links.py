@@ -47,4 +47,4 @@ def mlflow_run(tracking_file: Path, store: str, ui: str | None) -> dict[str, str
         return {}
     if ui is None or not experiment.isalnum():
         return {"run": run}
-    return {"run": run, "href": f"{ui}/#/experiments/{experiment}/runs/{run}"}
+    return {"run": run, "href": f"{ui}/#/experiments/{experiment}/runs/{run}?workflowType=machine_learning"}

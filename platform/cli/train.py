@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _FIELDS = {
     "bonus": "bonus",
+    "algorithm": "algorithm",
     "preset": "preset",
     "contexts": "contexts",
     "seed": "seed",
@@ -42,9 +43,14 @@ class TrainCommand:
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command's arguments."""
         parser.argument_default = SUPPRESS
-        parser.add_argument("task", nargs="?", help="a name of `bonuslab tasks`")
+        parser.add_argument("task", nargs="?", help="a name of `bonuslab tasks`, or of another environment")
         parser.add_argument("--bonus", metavar="TEXT", help='an expression such as "e3b * rnd" (default none)')
-        parser.add_argument("--preset", metavar="NAME", help="laptop or paper (default laptop)")
+        parser.add_argument("--algorithm", metavar="NAME", help="impala or ddppo (default impala)")
+        parser.add_argument(
+            "--preset",
+            metavar="NAME",
+            help="laptop or paper; of ddppo laptop, laptop-pixels, habitat or montezuma (default laptop)",
+        )
         parser.add_argument("--contexts", metavar="N", help="how many contexts to train on, or inf (default inf)")
         parser.add_argument("--seed", type=int, help="of everything (default 0)")
         parser.add_argument("--steps", type=int, metavar="N", help="environment steps (default: the preset's)")
@@ -112,7 +118,8 @@ def _begun(given: dict) -> _Begun:
     from bonuslab.platform.run_settings import RunSettings, parse_override
 
     fields = {_FIELDS[name]: value for name, value in given.items() if name in _FIELDS}
-    fields["overrides"] = tuple(dict(parse_override(text) for text in given.get("set", ())).items())
+    algorithm = given.get("algorithm", RunSettings.algorithm)
+    fields["overrides"] = tuple(dict(parse_override(text, algorithm) for text in given.get("set", ())).items())
     # Absolute, so that the run can be resumed from anywhere.
     fields["plugins"] = tuple(str(Path(path).expanduser().resolve()) for path in given.get("plugin", ()))
     settings = RunSettings(given["task"], **fields)

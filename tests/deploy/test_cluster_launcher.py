@@ -1,4 +1,4 @@
-"""`ray up`, `ray submit` and `ray down` for real, with deploy/cluster-local.yaml, on two machines made of namespaces."""
+"""`ray up`, `ray submit` and `ray down` for real, with cluster-local.yaml, on two machines made of namespaces."""
 
 from __future__ import annotations
 

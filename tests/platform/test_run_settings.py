@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bonuslab.algorithms.bonuses import registry
-from bonuslab.algorithms.impala.presets import PRESETS
+from bonuslab.algorithms.catalogue import ALGORITHMS, find
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.run_settings import RunSettings, check_numbers, parse_override
 
@@ -44,9 +44,26 @@ def test_steps_are_the_presets_unless_given() -> None:
     assert RunSettings("MultiRoom-N6", overrides=(("total_env_steps", 500),), total_env_steps=70).steps == 70
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_every_preset_can_be_used(name: str) -> None:
-    check_numbers(PRESETS[name])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_every_preset_can_be_used(algorithm: str) -> None:
+    for name in find(algorithm).presets:
+        settings = RunSettings("MultiRoom-N2-S4", algorithm=algorithm, preset=name, serial=True)
+        check_numbers(settings.numbers)
+        assert settings.steps == settings.numbers.total_env_steps
+        assert RunSettings.from_dict(json.loads(json.dumps(settings.as_dict()))) == settings
+
+
+def test_the_algorithm_decides_presets_numbers_and_configuration() -> None:
+    settings = RunSettings(
+        "MultiRoom-N2-S4", "rnd", algorithm="ddppo", preset="habitat", overrides=(("policy_clip", 0.1),)
+    )
+    config = settings.config()
+    assert type(config).__name__ == "DDPPOConfig"
+    assert (config.policy_clip, config.bonus_config.updates) == (0.1, 3)
+    assert RunSettings.from_dict({"task": "MultiRoom-N2-S4"}).algorithm == "impala"  # runs of before
+    assert parse_override("value_clip=none", "ddppo") == ("value_clip", None)
+    with pytest.raises(InvalidInput, match="unknown setting of ddppo"):
+        RunSettings("MultiRoom-N2-S4", algorithm="ddppo", overrides=(("clip_rho", 1.0),))
 
 
 @pytest.mark.parametrize(
@@ -55,6 +72,8 @@ def test_every_preset_can_be_used(name: str) -> None:
         ({"task": "MultiRom-N6"}, "MultiRoom-N6"),
         ({"bonus": "e3c"}, "e3b"),
         ({"preset": "lap-top"}, "laptop"),
+        ({"algorithm": "ddpo"}, "ddppo"),
+        ({"algorithm": "ddppo", "preset": "paper"}, "habitat"),
         ({"contexts": "0"}, "'0'"),
         ({"seed": -1}, "seed -1"),
         ({"seed": 2**31}, "2147483647"),

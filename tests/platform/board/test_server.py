@@ -55,7 +55,8 @@ def test_gives_the_page_and_the_data(grid: GridFolder, serve: Callable[..., str]
     trial = f"{board}/api/grids/grid/trials/{grid.trials()[0].id}"
     answer = requests.get(trial)
     page = answer.json()
-    assert page["mlflow"] == {"run": "ab12", "href": "http://127.0.0.1:5000/#/experiments/3/runs/ab12"}
+    href = "http://127.0.0.1:5000/#/experiments/3/runs/ab12?workflowType=machine_learning"
+    assert page["mlflow"] == {"run": "ab12", "href": href}
     assert page["ray"] == "http://10.0.0.1:8265"
     assert page["curves"]["columns"][0]["name"] == "win_rate"
     assert requests.get(trial, headers={"If-None-Match": answer.headers["ETag"]}).status_code == 304

@@ -1,0 +1,62 @@
+"""Exploring houses without any reward: the paper's section 3.5 on Habitat.
+
+    python experiments/habitat_exploration.py [--scale smoke | laptop | paper] [--plan] …
+
+What counts is coverage: the share of a house's floor that the agent has seen in an episode of 500 steps. `smoke` and `laptop`
+run on the embedded apartments, `paper` on HM3D with habitat-sim (deploy/Dockerfile.habitat) and 32 GPUs.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from bonuslab.platform.grid.command import ExperimentCommand
+from bonuslab.platform.grid.experiment import Experiment, Scale
+from bonuslab.platform.grid.share import Share
+
+BONUSES = ("e3b", "rnd", "icm", "noveld(episodic=true, feature=glimpse)", "e3b * rnd")
+"""The paper's five; NovelD counts glimpses, since no state of a house is met twice."""
+
+SCALES = {
+    "smoke": Scale(
+        "two short trials on tiny pictures, to see that everything works",
+        tasks=["Apartments-64"],
+        bonuses=["none", "e3b"],
+        seeds=[0],
+        settings={"algorithm": "ddppo", "preset": "laptop-pixels", "total_env_steps": 4_096},
+    ),
+    "laptop": Scale(
+        "small pictures and a small network on the embedded apartments, on two cores",
+        tasks=["Apartments-64"],
+        bonuses=["none", *BONUSES],
+        seeds=[0],
+        settings={"algorithm": "ddppo", "preset": "laptop-pixels", "total_env_steps": 200_000},
+    ),
+    "paper": Scale(
+        "HM3D, 225 million steps a trial on 32 GPUs",
+        tasks=["HM3D"],
+        bonuses=BONUSES,
+        seeds=range(5),
+        settings={"algorithm": "ddppo", "preset": "habitat", "evaluate_every_steps": 5_000_000},
+        share=Share(cpus=320, gpus=32),
+    ),
+}
+
+EXPERIMENT = Experiment(
+    name="habitat_exploration",
+    description="Reward-free exploration of houses (the paper's section 3.5).",
+    scales=SCALES,
+    default_scale="laptop",
+    metric="episode_coverage",
+)
+
+
+class HabitatCommand(ExperimentCommand):
+    """See `help`."""
+
+    help = "explore houses without reward: coverage by bonus"
+    experiment = EXPERIMENT
+
+
+if __name__ == "__main__":
+    sys.exit(HabitatCommand().main())

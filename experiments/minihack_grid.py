@@ -1,0 +1,90 @@
+"""Global, episodic and combined bonuses on MiniHack: the paper's section 4.
+
+    python experiments/minihack_grid.py [--scale smoke | laptop | workstation | paper] [--plan] …
+
+The same as `bonuslab grid` and `make grid`; on a cluster `ray submit deploy/cluster.yaml experiments/minihack_grid.py`.
+The same command again goes on where it was interrupted. It ends with a report and an MLflow store in the grid's folder.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from bonuslab.envs.minihack import suites
+from bonuslab.platform.grid.command import ExperimentCommand
+from bonuslab.platform.grid.experiment import Experiment, Scale
+from bonuslab.platform.grid.share import Share
+
+ONE_OF_EACH_SCOPE = ("none", "rnd", "e3b", "e3b * rnd")
+SECTION_4 = (
+    "e3b",
+    "e3b * rnd",
+    "e3b * noveld",
+    "e3b * agac",
+    "e3b_plus_rnd",
+    "e3b_plus_noveld",
+    "e3b_plus_agac",
+)
+"""The paper's comparison; the sums with the weight β of `algorithms/bonuses/presets.py`."""
+BESIDE_IT = ("none", "rnd_alone", "ngu * noveld")
+"""No bonus, a global one alone, and the appendix's other episodic bonus."""
+
+SCALES = {
+    "smoke": Scale(
+        "two short trials, to see that everything works; under two minutes",
+        tasks=["MultiRoom-N2-S4"],
+        bonuses=["none", "e3b * rnd"],
+        seeds=[0],
+        settings={"preset": "laptop", "total_env_steps": 10_240},
+    ),
+    "laptop": Scale(
+        "two small tasks where the bonus decides; under ten minutes on two cores",
+        tasks=["MultiRoom-N4-S5", "MultiRoom-N6-S5"],
+        bonuses=ONE_OF_EACH_SCOPE,
+        seeds=[0, 1],
+        settings={"preset": "laptop", "total_env_steps": 150_000},
+    ),
+    "workstation": Scale(
+        "the small network on six tasks with five seeds; some hours on 16 cores",
+        tasks=[
+            "MultiRoom-N4-S5",
+            "MultiRoom-N6-S5",
+            "MultiRoom-N6-Lava",
+            "MultiRoom-N10-OpenDoor",
+            "KeyRoom-S5",
+            "Freeze-Horn-Restricted",
+        ],
+        bonuses=("none", "rnd", *SECTION_4),
+        seeds=range(5),
+        settings={"preset": "laptop", "total_env_steps": 2_000_000},
+    ),
+    "paper": Scale(
+        "16 tasks, all bonuses of the paper, five seeds, 50 million steps each; a cluster with GPUs",
+        tasks=[task.name for task in suites["paper16"]],
+        bonuses=(*SECTION_4, *BESIDE_IT),
+        seeds=range(5),
+        settings={"preset": "paper", "evaluate_every_steps": 5_000_000},
+        share=Share(cpus=6, gpus=0.5),
+        suite="paper16",
+    ),
+}
+
+EXPERIMENT = Experiment(
+    name="minihack_grid",
+    description="Global, episodic and combined bonuses on MiniHack (the paper's section 4).",
+    scales=SCALES,
+    default_scale="laptop",
+    metric="episode_return",
+    suites={name: [task.name for task in tasks] for name, tasks in suites.items()},
+)
+
+
+class GridCommand(ExperimentCommand):
+    """See `help`."""
+
+    help = "train tasks × bonuses × seeds, with a report and MLflow at the end; also goes on with it"
+    experiment = EXPERIMENT
+
+
+if __name__ == "__main__":
+    sys.exit(GridCommand().main())

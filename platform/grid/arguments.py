@@ -1,0 +1,107 @@
+"""The command line that all experiments share, and the selection of trials it stands for."""
+
+from __future__ import annotations
+
+import re
+from argparse import SUPPRESS, ArgumentParser
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.platform.grid.experiment import Experiment, Scale
+from bonuslab.platform.grid.share import Share
+
+MOST_SEEDS = 10_000
+
+
+def add_arguments(parser: ArgumentParser, experiment: Experiment) -> None:
+    """Declare the options; what is not given is absent from the result."""
+    parser.argument_default = SUPPRESS
+    what = parser.add_argument_group("what is run")
+    scales = "; ".join(f"{name}: {scale.description}" for name, scale in experiment.scales.items())
+    what.add_argument("--scale", metavar="NAME", help=f"{scales} (default {experiment.default_scale})")
+    what.add_argument("--tasks", nargs="+", metavar="TASK", help="instead of the scale's")
+    if experiment.suites:
+        what.add_argument("--suite", metavar="NAME", help=f"a list of tasks: {', '.join(experiment.suites)}")
+    what.add_argument("--bonuses", nargs="+", metavar="TEXT", help='expressions such as none "e3b * rnd"')
+    what.add_argument("--seeds", nargs="+", metavar="N", help="numbers and ranges: 0 1 2, 0-4")
+    what.add_argument("--contexts", nargs="+", metavar="N", help="how many contexts to train on, or inf")
+    what.add_argument("--steps", type=int, metavar="N", help="environment steps of each trial")
+    what.add_argument("--set", action="append", metavar="NAME=VALUE", help="change a number of the preset")
+    what.add_argument("--plugin", action="append", metavar="FILE", help="a Python file with further bonuses")
+    what.add_argument("--evaluate-every", type=int, metavar="N", help="environment steps (default: at the end)")
+
+    how = parser.add_argument_group("how it is run")
+    how.add_argument("--plan", action="store_true", help="print the trials, hours and disk they need; start nothing")
+    how.add_argument("--address", metavar="HOST:PORT", help="a Ray cluster; `local` for this machine alone")
+    how.add_argument("--cpus-per-trial", type=int, metavar="N", help="1: each trial is one process")
+    how.add_argument("--gpus-per-trial", type=float, metavar="X", help="may be a fraction")
+    how.add_argument("--concurrent", type=int, metavar="N", help="trials at once (default: as many as fit)")
+    how.add_argument("--max-retries", type=int, metavar="N", help="how often a failed trial is tried again (default 2)")
+    how.add_argument("--checkpoint-every", type=int, metavar="N", help="environment steps (default: five minutes)")
+
+    where = parser.add_argument_group("where it is kept, and going on with it")
+    where.add_argument(
+        "--out",
+        metavar="DIR",
+        help=f"folder of the grid (default runs/{experiment.name}-SCALE)",
+    )
+    where.add_argument("--storage", metavar="PLACE", help="where checkpoints go: a shared path or s3://BUCKET/PREFIX")
+    where.add_argument("--tracking-uri", metavar="URI", help="MLflow server or database (default: in that folder)")
+    where.add_argument("--fresh", action="store_true", help="begin anew; the grid that is there is moved aside")
+    where.add_argument("--accept-changes", action="store_true", help="go on although settings differ")
+
+
+def selected_scale(given: dict[str, Any], experiment: Experiment) -> Scale:
+    """The scale with everything that the command line changes."""
+    from bonuslab.platform.run_settings import parse_override
+
+    name = given.get("scale", experiment.default_scale)
+    if "tasks" in given and "suite" in given:
+        raise InvalidInput("--tasks and --suite cannot be given together")
+    axes: dict[str, Any] = {axis: given[axis] for axis in ("tasks", "bonuses", "contexts") if axis in given}
+    if "seeds" in given:
+        axes["seeds"] = parse_seeds(given["seeds"])
+    base = experiment.scale(name)
+    axes["share"] = Share(
+        given.get("cpus_per_trial", base.share.cpus),
+        # Who asks for one process and says nothing of GPUs wants none.
+        given.get("gpus_per_trial", 0.0 if given.get("cpus_per_trial") == 1 else base.share.gpus),
+    )
+    settings: dict[str, Any] = {}
+    for option, field in (
+        ("steps", "total_env_steps"),
+        ("checkpoint_every", "checkpoint_every_steps"),
+        ("evaluate_every", "evaluate_every_steps"),
+    ):
+        if option in given:
+            settings[field] = given[option]
+    if "plugin" in given:
+        settings["plugins"] = tuple(str(Path(path).expanduser().resolve()) for path in given["plugin"])
+    algorithm = base.settings.get("algorithm", "impala")
+    overrides = dict(parse_override(text, algorithm) for text in given.get("set", ()))
+    return experiment.selected(name, given.get("suite"), settings, overrides, **axes)
+
+
+def parse_seeds(words: Sequence[str]) -> list[int]:
+    """`0 1 5-7` as numbers."""
+    seeds: list[int] = []
+    for word in words:
+        found = re.fullmatch(r"(\d+)(?:-(\d+))?", word)
+        if not found:
+            raise InvalidInput(f"--seeds {word!r} cannot be used; write numbers and ranges, such as 0 1 2 or 0-4")
+        first, last = int(found[1]), int(found[2] or found[1])
+        if not first <= last < first + MOST_SEEDS:
+            raise InvalidInput(f"--seeds {word!r} cannot be used; a range goes up, by at most {MOST_SEEDS}")
+        seeds += range(first, last + 1)
+    return seeds
+
+
+def check_numbers(given: dict[str, Any]) -> None:
+    """Refuse options that are out of range before anything is started."""
+    for option, least in (("concurrent", 1), ("max_retries", 0)):
+        if option in given and given[option] < least:
+            raise InvalidInput(
+                f"--{option.replace('_', '-')} {given[option]} cannot be used; it must be {least} or more"
+            )

@@ -1,0 +1,158 @@
+"""How fast trials are here and how large their checkpoints: measured by training a little, and remembered."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import ray
+import torch
+from ray.util.placement_group import PlacementGroup, remove_placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+from bonuslab.platform.grid.cluster import Cluster
+from bonuslab.platform.grid.share import Share
+from bonuslab.platform.grid.trial_config import configured, resources
+from bonuslab.platform.grid.trial_state import write_text
+from bonuslab.platform.ray_session import silence_notices
+from bonuslab.platform.run_folder import PACKAGES
+from bonuslab.platform.run_settings import RunSettings
+
+LEAST_SECONDS = 4.0
+"""Of training that is measured, after one iteration to warm up; at least one iteration."""
+GROWTH_BY_TRAINING = 3
+"""A checkpoint from before the first update has no moments of the optimisers yet, which are two for each weight."""
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What was measured of one kind of trial."""
+
+    steps_per_second: float
+    seconds_to_start: float
+    checkpoint_bytes: int
+
+
+class Calibration:
+    """Measurements by kind of trial, kept in the user's cache for this hardware and these versions."""
+
+    def __init__(self, cluster: Cluster, share: Share, file: Path | None = None) -> None:
+        self._file = file or cache_file()
+        self._cluster = cluster
+        self._share = share
+        self._machine = [platform.machine(), _processor(), cluster.nodes, {name: version(name) for name in PACKAGES}]
+
+    def known(self, settings: RunSettings) -> Speed | None:
+        """An earlier measurement."""
+        found = self._read().get(self._key(settings))
+        return Speed(**found) if found else None
+
+    def measure(self, kinds: Sequence[RunSettings], tell: Callable[[str], None]) -> None:
+        """Train each kind a little, as many at once as the grid would, and remember what came of it."""
+        running = {}
+        for settings in kinds:
+            group = resources(settings.as_dict(), self._share)()
+            running[_start(settings, self._share, group)] = (settings, group)
+        total = len(running)
+        while running:
+            tell(f"measuring speed: {total - len(running)} of {total} kinds of trials done")
+            (done,), _ = ray.wait(list(running), num_returns=1)
+            settings, group = running.pop(done)
+            self._remember(self._key(settings), ray.get(done))
+            remove_placement_group(group)
+
+    def checkpoint_bytes(self, settings: RunSettings) -> int:
+        """About the size of a checkpoint of this kind: remembered, or worked out from one that is written now."""
+        key = f"{self._key(settings)} checkpoint"
+        found = self._read().get(key)
+        if found is None:
+            algorithm = replace(settings, serial=True).config().build_algo()
+            try:
+                found = GROWTH_BY_TRAINING * _checkpoint_bytes(algorithm)
+            finally:
+                algorithm.stop()
+            self._remember(key, found)
+        return int(found)
+
+    def _remember(self, key: str, value: Any) -> None:
+        """A cache that cannot be written costs another measurement, nothing else."""
+        with suppress(OSError):
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            write_text(self._file, json.dumps({**self._read(), key: value}, indent=1) + "\n")
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            return json.loads(self._file.read_text())
+        except (OSError, ValueError):
+            return {}
+
+    def _key(self, settings: RunSettings) -> str:
+        parts = [self._machine, vars(self._share), settings.as_dict(), vars(settings.numbers)]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def kind_of(settings: Mapping[str, Any], task: str) -> dict[str, Any]:
+    """Trials of one kind are about equally fast: they differ in task, seed, contexts and length alone."""
+    fixed = {"task": task, "seed": 0, "contexts": "inf", "total_env_steps": None, "evaluate_every_steps": 0}
+    return {**settings, **fixed, "checkpoint_every_steps": None}
+
+
+def cache_file() -> Path:
+    """In the user's cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bonuslab" / "calibration.json"
+
+
+def train_a_little(settings: RunSettings, share: Share) -> dict[str, Any]:
+    """Fields of a `Speed`, from a real algorithm that trains for a few seconds."""
+    silence_notices()
+    if settings.serial:
+        torch.set_num_threads(1)
+    started = time.perf_counter()
+    algorithm = configured(settings, share).build_algo()
+    try:
+        algorithm.train()
+        begun, before = time.perf_counter(), algorithm.env_steps
+        while time.perf_counter() - begun < LEAST_SECONDS:
+            algorithm.train()
+        speed = (algorithm.env_steps - before) / (time.perf_counter() - begun)
+        return asdict(Speed(speed, begun - started, _checkpoint_bytes(algorithm)))
+    finally:
+        algorithm.stop()
+
+
+def _checkpoint_bytes(algorithm: Any) -> int:
+    with tempfile.TemporaryDirectory() as scratch:
+        algorithm.save_to_path(Path(scratch).resolve() / "checkpoint")
+        return sum(path.stat().st_size for path in Path(scratch).rglob("*") if path.is_file())
+
+
+def _start(settings: RunSettings, share: Share, group: PlacementGroup) -> Any:
+    """The measurement as a task in what a trial would get."""
+    place = PlacementGroupSchedulingStrategy(group, 0, placement_group_capture_child_tasks=True)
+    first = group.bundle_specs[0]
+    task = ray.remote(_measured).options(
+        num_cpus=first.get("CPU", 0), num_gpus=first.get("GPU", 0), scheduling_strategy=place, max_retries=0
+    )
+    return task.remote(settings.as_dict(), vars(share))
+
+
+def _measured(settings: dict[str, Any], share: dict[str, Any]) -> dict[str, Any]:
+    return train_a_little(RunSettings.from_dict(settings), Share(**share))
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")

@@ -1,0 +1,115 @@
+"""What differs between the grid in a folder and the one that is asked for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.platform.grid.folder import GridDescription, GridFolder, TrialDescription
+from bonuslab.platform.run_settings import RunSettings
+
+MOST_NAMES = 4
+"""Trials named in one line of the report."""
+
+
+@dataclass
+class Changes:
+    """Differences by trial."""
+
+    added: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    """Their folders stay; they are only no longer part of the grid."""
+    changed: dict[str, list[str]] = field(default_factory=dict)
+    """What changed in each trial that has results: `name: before → now`."""
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed or self.changed)
+
+    def lines(self) -> list[str]:
+        """A readable report; trials that changed in the same way share a line."""
+        same: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for trial, differences in self.changed.items():
+            same[tuple(differences)].append(trial)
+        lines = []
+        for alike, trials in same.items():
+            lines.append(f"  changed  {_names(trials)}")
+            lines += [f"             {difference}" for difference in alike]
+        lines += [f"  added    {_names(self.added)}"] if self.added else []
+        lines += [f"  removed  {_names(self.removed)}"] if self.removed else []
+        return lines
+
+
+def compare(folder: GridFolder, wanted: GridDescription) -> Changes:
+    """What continuing the grid in `folder` as `wanted` would change."""
+    there = folder.description()
+    before = {trial.id: trial for trial in there.trials}
+    now = {trial.id: trial for trial in wanted.trials}
+    presets = differences(there.options.get("presets", {}), wanted.options.get("presets", {}))
+    changes = Changes(
+        added=[trial for trial in now if trial not in before],
+        removed=[trial for trial in before if trial not in now],
+    )
+    for trial in wanted.trials:
+        earlier = _earlier(folder, trial)
+        if earlier is None:
+            continue
+        found = differences(earlier.settings, trial.settings)
+        if found:
+            found = differences(_complete(earlier.settings), trial.settings)
+        found += [line for line in presets if line.startswith(f"{preset_key(trial)}.")]
+        if found:
+            changes.changed[trial.id] = found
+    return changes
+
+
+def preset_key(trial: TrialDescription) -> str:
+    """Name of a trial's preset among a grid's options."""
+    return f"{trial.settings['algorithm']} {trial.settings['preset']}"
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any], place: str = "") -> list[str]:
+    """`name: before → now` for everything that differs, nested names joined by dots."""
+    lines = []
+    for name in sorted({*before, *now}):
+        old, new = _plain(before.get(name)), _plain(now.get(name))
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            lines += differences(old, new, f"{place}{name}.")
+        elif old != new:
+            lines.append(f"{place}{name}: {old!r} → {new!r}")
+    return lines
+
+
+def _plain(value: Any) -> Any:
+    """As JSON would give it back; pairs of names and values become a mapping."""
+    if isinstance(value, list | tuple):
+        plain = [_plain(item) for item in value]
+        pairs = plain and all(isinstance(item, list) and len(item) == 2 for item in plain)
+        return dict(plain) if pairs else plain
+    return value
+
+
+def _complete(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings written by an earlier version, with what was added since at its default."""
+    try:
+        return RunSettings.from_dict(settings).as_dict()
+    except InvalidInput:
+        return settings
+
+
+def _earlier(folder: GridFolder, trial: TrialDescription) -> TrialDescription | None:
+    """What the trial of this name was; a trial that was removed and comes back counts too."""
+    try:
+        return folder.trial(trial.id).description()
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError) as error:
+        raise InvalidInput(f"{folder.trial(trial.id).path / 'trial.json'} cannot be read: {error}") from error
+
+
+def _names(trials: Sequence[str]) -> str:
+    shown = ", ".join(trials[:MOST_NAMES])
+    more = len(trials) - MOST_NAMES
+    return f"{len(trials)} trial{'s' if len(trials) > 1 else ''}: {shown}" + (f" and {more} more" if more > 0 else "")

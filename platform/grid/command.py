@@ -1,0 +1,69 @@
+"""The command of an experiment: plan it, run it, go on with it, and say where the results are."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.platform.grid.arguments import add_arguments, check_numbers, selected_scale
+from bonuslab.platform.grid.experiment import Experiment
+from bonuslab.platform.progress import Progress
+
+
+class ExperimentCommand:
+    """An experiment on the command line: as `python experiments/NAME.py` and, if registered, as `bonuslab NAME`."""
+
+    experiment: Experiment
+    help: str
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the command's arguments."""
+        add_arguments(parser, self.experiment)
+
+    def run(self, arguments: Namespace) -> int:
+        """0: all trials finished, 1: some failed, 2: bad input, 128 + n: stopped by signal n."""
+        given = vars(arguments)
+        check_numbers(given)
+        loading = Progress(1)
+        if sys.stdout.isatty():
+            loading.waiting("loading PyTorch and RLlib")
+        from bonuslab.platform.ray_session import silence_notices
+
+        silence_notices()
+        scale = selected_scale(given, self.experiment)
+        trials = scale.trials()
+        from bonuslab.platform.grid.session import GridSession
+
+        loading.clear()
+        name = given.get("scale", self.experiment.default_scale)
+        session = GridSession(self.experiment, name, scale, trials, self._folder(given, name), _options(given))
+        return session.plan() if "plan" in given else session.run()
+
+    def main(self, words: Sequence[str] | None = None) -> int:
+        """The same without `bonuslab` in front; bad input prints one sentence and returns 2."""
+        parser = argparse.ArgumentParser(description=self.experiment.description)
+        self.add_arguments(parser)
+        try:
+            return self.run(parser.parse_args(words))
+        except InvalidInput as error:
+            print(f"{self.experiment.name}: {error}", file=sys.stderr)
+            return 2
+        except KeyboardInterrupt:
+            print(f"{self.experiment.name}: stopped", file=sys.stderr)
+            return 130
+
+    def _folder(self, given: dict[str, Any], scale: str) -> Path:
+        if "out" in given:
+            return Path(given["out"]).expanduser()
+        return Path("runs") / f"{self.experiment.name}-{scale}"
+
+
+def _options(given: dict[str, Any]) -> dict[str, Any]:
+    """What decides how the grid is run, by the names of `SessionOptions`."""
+    names = ("address", "concurrent", "max_retries", "storage", "tracking_uri", "fresh", "accept_changes")
+    return {name: given[name] for name in names if name in given}

@@ -1,0 +1,170 @@
+"""Runs the unfinished trials of a grid on Ray Tune until each has finished or keeps failing."""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import ray
+from ray import tune
+from ray.tune.execution import class_cache
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from bonuslab.platform.grid.cluster import own_node_lives
+from bonuslab.platform.grid.folder import GridFolder, TrialDescription
+from bonuslab.platform.grid.recorder import Recorder
+from bonuslab.platform.grid.relay import Places, Relay
+from bonuslab.platform.grid.share import ONE_PROCESS, Share
+from bonuslab.platform.grid.trainable import GridTrial, order_of
+from bonuslab.platform.grid.tune_callback import GridCallback, GridStopper, Stopping
+from bonuslab.platform.stop_request import StopRequest
+
+SECRETS_TUNE_WOULD_PASS_ON = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SECURITY_TOKEN", "AWS_SESSION_TOKEN"}
+QUIET = {
+    "TUNE_DISABLE_SIGINT_HANDLER": "1",  # ours lets the trials save their work first
+    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # the recorder writes what we read
+    "TUNE_WARN_INSUFFICENT_RESOURCE_THRESHOLD_S": "1e9",
+    "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",
+    "RAY_CHDIR_TO_TRIAL_DIR": "0",
+    "RAY_AIR_NEW_OUTPUT": "0",
+}
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a grid is run; none of it decides what a trial is."""
+
+    share: Share = ONE_PROCESS
+    max_retries: int = 2
+    concurrent: int | None = None
+    """Trials at once; None: as many as fit."""
+
+
+@dataclass
+class Outcome:
+    """How a grid ended."""
+
+    stopped: str = ""
+    """Why it stopped before its time."""
+    signal: int | None = None
+    unwritten: OSError | None = None
+    """Why the last results are not on disk."""
+
+
+class Display(Protocol):
+    """What the driver shows; see `terminal.py`."""
+
+    def refresh(self) -> None:
+        """Show where the trials stand."""
+
+    def note(self, text: str) -> None:
+        """Say something that stays."""
+
+
+class GridDriver:
+    """One call of `run` per process, with Ray started and the grid locked."""
+
+    def __init__(
+        self,
+        folder: GridFolder,
+        trials: Sequence[TrialDescription],
+        places: Places,
+        options: RunOptions,
+        recorder: Recorder,
+        display: Display,
+    ) -> None:
+        self._folder = folder
+        self._trials = trials
+        self._places = places
+        self._options = options
+        self._recorder = recorder
+        self._display = display
+
+    def run(self) -> Outcome:
+        """Work until nothing is left to do, or until a signal or an unwritable folder ends it."""
+        name, relay = self._start_relay()
+        stopping = Stopping(lambda: relay.stop.remote())
+        for trial in self._trials:
+            self._recorder[trial.id].wait(trial.settings["total_env_steps"])
+        self._recorder.write()
+        try:
+            with StopRequest(lambda: self._asked_to_stop(stopping)) as request:
+                self._rounds(name, stopping)
+        finally:
+            for trial in self._trials:
+                self._recorder[trial.id].interrupt()
+            self._recorder.write()
+        return Outcome(stopping.reason, request.signal, self._recorder.problem)
+
+    def _asked_to_stop(self, stopping: Stopping) -> None:
+        stopping.ask("it was asked to")
+        self._display.note("stopping: running trials save their work first (again: stop at once)")
+
+    def _rounds(self, relay: str, stopping: Stopping) -> None:
+        """Tune's loop over what is unfinished, as long as there is something worth another try."""
+        begun = {trial: state.attempts for trial, state in self._recorder.states().items()}
+        steps = {trial: state.env_steps for trial, state in self._recorder.states().items()}
+        left, rounds = list(self._trials), 0
+        while left and not stopping.reason:
+            self._round(left, relay, stopping)
+            rounds += 1
+            states = self._recorder.states()
+            # A cluster of spot machines loses some many times in a long run: who has got further may go on. Tune does
+            # not try again itself if a machine is lost just before the trial starts on it.
+            worth = {
+                trial
+                for trial, state in states.items()
+                if state.env_steps > steps[trial]
+                or max(rounds, state.attempts - begun[trial]) <= self._options.max_retries
+            }
+            left = [trial for trial in left if states[trial.id].stage != "finished" and trial.id in worth]
+            steps = {trial: state.env_steps for trial, state in states.items()}
+
+    def _round(self, trials: Sequence[TrialDescription], relay: str, stopping: Stopping) -> None:
+        callback = GridCallback(self._recorder, stopping, self._display.refresh, self._display.note, own_node_lives)
+        orders = [order_of(trial.id, trial.settings, self._options.share, relay) for trial in trials]
+        os.environ.update(QUIET)
+        logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # the recorder tells of failures
+        # Ray would write them into its logs; on a machine of ours processes inherit them anyway.
+        class_cache.ENV_VARS_TO_PROPAGATE -= SECRETS_TUNE_WOULD_PASS_ON
+        with tempfile.TemporaryDirectory(prefix="bonuslab-tune-") as storage:
+            tuner = tune.Tuner(
+                GridTrial,
+                param_space=tune.grid_search(orders),
+                tune_config=tune.TuneConfig(
+                    max_concurrent_trials=self._options.concurrent,
+                    reuse_actors=True,
+                    trial_name_creator=_name,
+                    trial_dirname_creator=_name,
+                ),
+                run_config=tune.RunConfig(
+                    name=self._folder.path.name,
+                    storage_path=storage,
+                    callbacks=[callback],
+                    stop=GridStopper(stopping, callback),
+                    # Trials keep their own, which are whole or refused, and reach the driver from any machine.
+                    checkpoint_config=tune.CheckpointConfig(checkpoint_frequency=0, checkpoint_at_end=False),
+                    failure_config=tune.FailureConfig(max_failures=self._options.max_retries),
+                    verbose=0,
+                ),
+            )
+            tuner.fit()
+
+    def _start_relay(self) -> tuple[str, Any]:
+        name = f"bonuslab-relay-{uuid.uuid4().hex}"
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        actor = ray.remote(Relay).options(
+            name=name, num_cpus=0, scheduling_strategy=here, max_concurrency=4, max_restarts=-1, max_task_retries=3
+        )
+        relay = actor.remote(str(self._folder.path.absolute()), self._places)
+        ray.get(relay.stopping.remote())
+        return name, relay
+
+
+def _name(trial: Any) -> str:
+    return trial.config["trial"]

@@ -1,0 +1,133 @@
+"""An experiment as data: tasks × bonuses × contexts × seeds × variants at several scales, and what counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any
+
+from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.platform.grid.folder import TrialDescription
+from bonuslab.platform.grid.share import ONE_PROCESS, Share
+
+# A declaration is loaded for `bonuslab --help`; PyTorch and RLlib are not, until its trials are wanted.
+
+
+@dataclass(frozen=True)
+class Point:
+    """One combination, before it becomes a trial."""
+
+    task: str
+    bonus: str
+    contexts: str
+    seed: int
+    variant: str
+
+
+Adjust = Callable[[Point], Mapping[str, Any] | None]
+"""Changes to the settings of a combination, or None to leave it out."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much of an experiment is run."""
+
+    description: str
+    tasks: Sequence[str]
+    bonuses: Sequence[str]
+    seeds: Sequence[int]
+    contexts: Sequence[str] = ("inf",)
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"": {}})
+    """By name: numbers of the preset that are changed."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of `RunSettings` that all trials share: preset, total_env_steps, algorithm, …"""
+    share: Share = ONE_PROCESS
+    """CPUs and GPUs of a trial."""
+    suite: str = ""
+    """Name of the list that the tasks are, if they are one."""
+    adjust: Adjust = lambda point: {}
+
+    def trials(self) -> list[TrialDescription]:
+        """All trials, each checked; two that are the same are refused.
+
+        They run in this order: one seed of everything comes first, so that a grid tells something early.
+        """
+        axes = product(self.seeds, self.tasks, self.contexts, self.bonuses, self.variants)
+        points = [Point(task, bonus, str(contexts), seed, variant) for seed, task, contexts, bonus, variant in axes]
+        found: dict[str, TrialDescription] = {}
+        for point in points:
+            changes = self.adjust(point)
+            if changes is None:
+                continue
+            trial = self._trial(point, changes)
+            if trial.id in found:
+                raise InvalidInput(f"two trials of the grid are both called {trial.id}; name each task and bonus once")
+            found[trial.id] = trial
+        if not found:
+            raise InvalidInput("the selection has no trials")
+        return list(found.values())
+
+    def _trial(self, point: Point, changes: Mapping[str, Any]) -> TrialDescription:
+        from bonuslab.algorithms.bonuses import load_plugin, parse
+        from bonuslab.platform.grid.trial_names import labels_of, trial_id
+        from bonuslab.platform.run_settings import RunSettings
+
+        values = {**self.settings, **changes}
+        for plugin in values.get("plugins", ()):
+            load_plugin(plugin)
+        overrides = {**dict(values.pop("overrides", ())), **self.variants[point.variant]}
+        settings = RunSettings(
+            task=point.task,
+            bonus=str(parse(point.bonus)),
+            contexts=point.contexts,
+            seed=point.seed,
+            overrides=tuple(overrides.items()),
+            serial=self.share.serial,
+            **values,
+        )
+        labels = labels_of(settings, point.variant) | ({"suite": self.suite} if self.suite else {})
+        described = settings.as_dict() | {"total_env_steps": settings.steps}
+        return TrialDescription(trial_id(settings, point.variant), described, labels)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A named sweep. Its file declares one and calls `main`."""
+
+    name: str
+    """Name of its file, and of its grids."""
+    description: str
+    scales: Mapping[str, Scale]
+    default_scale: str
+    metric: str
+    """Column of progress.csv that trials are compared by."""
+    suites: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Named lists of tasks for `--suite`."""
+
+    def scale(self, name: str) -> Scale:
+        """One of its scales."""
+        if name not in self.scales:
+            raise unknown("scale", name, self.scales)
+        return self.scales[name]
+
+    def selected(
+        self,
+        scale: str,
+        suite: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        overrides: Mapping[str, Any] | None = None,
+        **axes: Any,
+    ) -> Scale:
+        """A scale with some axes (`tasks`, `bonuses`, `seeds`, `contexts`, `share`) and settings replaced."""
+        base = self.scale(scale)
+        if suite is not None:
+            if suite not in self.suites:
+                raise unknown("suite", suite, self.suites)
+            axes |= {"tasks": self.suites[suite], "suite": suite}
+        elif "tasks" in axes:
+            axes["suite"] = ""
+        merged = {**base.settings, **(settings or {})}
+        if overrides:
+            merged["overrides"] = {**dict(base.settings.get("overrides", ())), **overrides}
+        return replace(base, settings=merged, **axes)

@@ -1,0 +1,164 @@
+"""What a grid needs before it is started: processors, hours and disk; and whether it can be had."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bonuslab.platform.grid.calibration import Calibration, Speed, kind_of
+from bonuslab.platform.grid.checkpoint_store import KEPT_CHECKPOINTS
+from bonuslab.platform.grid.cluster import Cluster
+from bonuslab.platform.grid.folder import TrialDescription
+from bonuslab.platform.grid.share import Share
+from bonuslab.platform.grid.trial_config import resources
+from bonuslab.platform.grid.trial_run import steps_a_row
+from bonuslab.platform.run_settings import RunSettings
+
+BYTES_A_ROW = 600
+BYTES_A_FILM = 1_000_000
+KINDS = ("CPU", "GPU")
+
+
+@dataclass(frozen=True)
+class PlannedTrial:
+    """A trial and what is predicted of it."""
+
+    description: TrialDescription
+    steps: int
+    rows: int
+    speed: Speed | None
+    """Measured with its bonus on the first task of the grid; None where nothing was measured."""
+    checkpoint_bytes: int
+
+    @property
+    def seconds(self) -> float:
+        """How long it will run."""
+        if self.speed is None:
+            return math.inf
+        return self.speed.seconds_to_start + self.steps / self.speed.steps_per_second
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A whole grid."""
+
+    trials: list[PlannedTrial]
+    share: Share
+    cluster: Cluster
+    slots: int
+    """Trials at once."""
+
+    @property
+    def seconds(self) -> float:
+        """Until the last trial ends: they start in order, each where one has ended."""
+        ends = [0.0] * self.slots
+        for trial in self.trials:
+            ends.sort()
+            ends[0] += trial.seconds
+        return max(ends)
+
+    @property
+    def checkpoint_bytes(self) -> int:
+        """One of each trial, and a second one of those that run."""
+        sizes = [trial.checkpoint_bytes for trial in self.trials]
+        return sum(sizes) + (KEPT_CHECKPOINTS - 1) * self.slots * max(sizes, default=0)
+
+    @property
+    def other_bytes(self) -> int:
+        """Rows and films, and the same again in MLflow."""
+        return sum(2 * (trial.rows * BYTES_A_ROW + BYTES_A_FILM) for trial in self.trials)
+
+
+class Kinds:
+    """The kinds of trials in a grid, each represented by its bonus and numbers on the grid's first task."""
+
+    def __init__(self, trials: Sequence[TrialDescription]) -> None:
+        self._task = trials[0].settings["task"]
+        self._found: dict[str, RunSettings] = {}
+        for trial in trials:
+            if (key := self._key(trial)) not in self._found:
+                self._found[key] = RunSettings.from_dict(kind_of(trial.settings, self._task))
+
+    def of(self, trial: TrialDescription) -> RunSettings:
+        """The kind of one trial."""
+        return self._found[self._key(trial)]
+
+    def unknown(self, calibration: Calibration) -> list[RunSettings]:
+        """What has to be measured first."""
+        return [kind for kind in self._found.values() if calibration.known(kind) is None]
+
+    def _key(self, trial: TrialDescription) -> str:
+        return json.dumps(kind_of(trial.settings, self._task), sort_keys=True)
+
+
+def planned(
+    trials: Sequence[TrialDescription], kinds: Kinds, calibration: Calibration, checkpoint_bytes: int = 0
+) -> list[PlannedTrial]:
+    """Trials with what is known of their speed; `checkpoint_bytes` is the size where nothing was measured."""
+    found, speeds = [], {}
+    for trial in trials:
+        kind, steps = kinds.of(trial), trial.settings["total_env_steps"]
+        if kind not in speeds:
+            speeds[kind] = calibration.known(kind)
+        speed = speeds[kind]
+        rows = math.ceil(steps / steps_a_row(kind.numbers, steps))
+        size = speed.checkpoint_bytes if speed else checkpoint_bytes
+        found.append(PlannedTrial(trial, steps, rows, speed, size))
+    return found
+
+
+def processor_problem(trials: Sequence[TrialDescription], share: Share, cluster: Cluster) -> str | None:
+    """Why not even one trial can be placed: Ray would wait for machines without an end."""
+    bundles = resources(trials[0].settings, share).bundles
+    there = dict(zip(KINDS, (cluster.cpus, cluster.gpus), strict=True))
+    for kind in KINDS:
+        needed = sum(bundle.get(kind, 0.0) for bundle in bundles)
+        largest = max(bundle.get(kind, 0.0) for bundle in bundles)
+        where = (
+            "this machine has" if cluster.address is None else "the cluster can have" if cluster.grows else "there are"
+        )
+        if needed > there[kind]:
+            return (
+                f"a trial needs {needed:g} {kind}s, but {where} {there[kind]:g}; --cpus-per-trial and --gpus-per-trial"
+            )
+        if not cluster.grows and largest > max(node[kind] for node in cluster.nodes):
+            return f"a trial needs {largest:g} {kind}s in one machine, and no machine has as many"
+    return None
+
+
+def disk_problem(forecast: Forecast, folder: Path, storage: str | None) -> str | None:
+    """Why the disk is too small; a store behind a URI is taken to be large enough."""
+    needs: dict[Path, int] = {_existing(folder): forecast.other_bytes}
+    if storage is None or "://" not in storage:
+        place = _existing(folder if storage is None else Path(storage))
+        needs[place] = needs.get(place, 0) + forecast.checkpoint_bytes
+    for place, needed in needs.items():
+        free = shutil.disk_usage(place).free
+        if needed > free:
+            return f"the grid needs about {gigabytes(needed)} in {place}, where {gigabytes(free)} are free"
+    return None
+
+
+def slots_for(trials: Sequence[TrialDescription], share: Share, cluster: Cluster, concurrent: int | None = None) -> int:
+    """Trials that fit at once, at most as many as there are or as are wanted."""
+    bundles = resources(trials[0].settings, share).bundles
+    slots = len(trials) if concurrent is None else min(len(trials), concurrent)
+    for kind, there in zip(KINDS, (cluster.cpus, cluster.gpus), strict=True):
+        needed = sum(bundle.get(kind, 0.0) for bundle in bundles)
+        if needed:
+            slots = min(slots, int(there / needed + 1e-9))
+    return max(1, slots)
+
+
+def gigabytes(number: float) -> str:
+    """A size for people."""
+    return f"{number / 1e9:,.1f} GB" if number >= 1e8 else f"{number / 1e6:,.0f} MB"
+
+
+def _existing(path: Path) -> Path:
+    path = path.expanduser().absolute()
+    return path if path.exists() else _existing(path.parent)

@@ -1,0 +1,32 @@
+"""Lines at the foot of a terminal that are drawn again and again, with lasting notes above them."""
+
+from __future__ import annotations
+
+import sys
+from typing import TextIO
+
+_CLEAR_LINE, _CLEAR_BELOW = "\033[K", "\033[J"
+
+
+class LiveLines:
+    """`show` replaces what was shown before; `note` writes above it."""
+
+    def __init__(self, file: TextIO | None = None) -> None:
+        self._file = file or sys.stdout
+        self._lines: list[str] = []
+
+    def show(self, lines: list[str]) -> None:
+        """Draw; no line may be longer than the terminal is wide."""
+        self._file.write(self._up() + "".join(f"{line}{_CLEAR_LINE}\n" for line in lines) + _CLEAR_BELOW)
+        self._file.flush()
+        self._lines = lines
+
+    def note(self, text: str) -> None:
+        """Write a line that stays."""
+        lines = self._lines
+        self._file.write(f"{self._up()}{text}{_CLEAR_BELOW}\n")
+        self._lines = []
+        self.show(lines)
+
+    def _up(self) -> str:
+        return f"\033[{len(self._lines)}A\r" if self._lines else ""

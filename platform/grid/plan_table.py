@@ -1,0 +1,83 @@
+"""`--plan`: the trials of a grid, what they need and how long they will take, as text."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TextIO
+
+from bonuslab.platform.cli.table import print_table
+from bonuslab.platform.grid.cluster import Cluster
+from bonuslab.platform.grid.forecast import Forecast, PlannedTrial, gigabytes
+from bonuslab.platform.progress import duration
+
+MOST_ROWS = 40
+"""A larger grid is shown by bonus alone."""
+HEADERS = ("bonus", "scope", "task", "contexts", "seeds", "steps", "steps/s", "time a trial")
+NUMBERS = HEADERS[4:]
+
+
+def print_plan(forecast: Forecast, measured_on: str, file: TextIO | None = None) -> None:
+    """Print the table and what it sums up to."""
+    file = file or sys.stdout
+    groups = _grouped(forecast.trials, ("bonus", "variant", "contexts", "task"))
+    if len(groups) > MOST_ROWS:
+        groups = _grouped(forecast.trials, ("bonus", "variant", "contexts"))
+    print_table(HEADERS, [_row(members) for members in groups], numbers=NUMBERS, file=file)
+    for line in summary(forecast, measured_on):
+        print(line, file=file)
+
+
+def summary(forecast: Forecast, measured_on: str) -> list[str]:
+    """Trials, processors, hours and disk."""
+    trials, slots = forecast.trials, forecast.slots
+    steps = sum(trial.steps for trial in trials)
+    lines = [
+        f"{len(trials)} trials, {steps:,} steps; {forecast.share} each, {slots} at once on {describe(forecast.cluster)}"
+    ]
+    if all(trial.speed for trial in trials):
+        time, hours = duration(forecast.seconds), forecast.seconds / 3600
+        lines.append(f"time   {time} ({hours:,.1f} hours), from training every bonus a little on {measured_on}")
+        checkpoints, others = gigabytes(forecast.checkpoint_bytes), gigabytes(forecast.other_bytes)
+        lines.append(f"disk   {checkpoints} of checkpoints and {others} of results")
+    return lines
+
+
+def describe(cluster: Cluster) -> str:
+    """Where it runs, in words."""
+    size = f"{cluster.cpus:g} CPUs and {cluster.gpus:g} GPUs"
+    if cluster.address is None:
+        return f"this machine ({size})"
+    return f"the cluster at {cluster.address} ({'up to ' if cluster.grows else ''}{size})"
+
+
+def _row(members: Sequence[PlannedTrial]) -> list[str]:
+    labels = [trial.description.labels for trial in members]
+    first, speed = labels[0], members[0].speed
+    tasks = sorted({label["task"] for label in labels})
+    seeds = sorted({int(label["seed"]) for label in labels})
+    name = first["bonus"] + (f" ({first['variant']})" if first["variant"] else "")
+    lengths = sorted({trial.steps for trial in members})
+    return [
+        name,
+        first["scope"],
+        tasks[0] if len(tasks) == 1 else f"{len(tasks)} tasks",
+        first["contexts"],
+        _ranges(seeds),
+        " – ".join(f"{steps:,}" for steps in dict.fromkeys((lengths[0], lengths[-1]))),
+        f"{speed.steps_per_second:,.0f}" if speed else "-",
+        duration(members[0].seconds),
+    ]
+
+
+def _ranges(seeds: list[int]) -> str:
+    if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
+        return f"{seeds[0]}-{seeds[-1]}"
+    return " ".join(map(str, seeds))
+
+
+def _grouped(trials: Sequence[PlannedTrial], names: Sequence[str]) -> list[list[PlannedTrial]]:
+    groups: dict[tuple[str, ...], list[PlannedTrial]] = {}
+    for trial in trials:
+        groups.setdefault(tuple(trial.description.labels[name] for name in names), []).append(trial)
+    return list(groups.values())

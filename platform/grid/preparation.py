@@ -1,0 +1,162 @@
+"""A grid's folder made ready to be run: new, continued, changed with consent, or begun afresh."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import uuid
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.platform.grid.changes import Changes, compare
+from bonuslab.platform.grid.folder import GRID_FILE, GridDescription, GridFolder, TrialDescription
+from bonuslab.platform.grid.relay import Places
+from bonuslab.platform.run_folder import PACKAGES, git_commit
+from bonuslab.platform.tracking.redaction import redacted
+
+ASIDE = "aside"
+"""Folder for results of trials whose settings were changed."""
+
+
+class ClaimedFolder:
+    """A locked folder, and the grid that it will hold. Nothing in it has changed before `write`."""
+
+    def __init__(self, path: Path, wanted: GridDescription, fresh: bool, accept_changes: bool) -> None:
+        self.folder = GridFolder(path)
+        self.notes: list[str] = []
+        self._is_new = not path.exists()
+        self._fresh = fresh
+        self._changes = Changes()
+        self.description = wanted
+        try:
+            _require_usable(path)
+            self.folder.lock()
+            if (path / GRID_FILE).exists() and not fresh:
+                self.description = self._continued(wanted, accept_changes)
+        except OSError as error:
+            self.give_up()
+            raise InvalidInput(f"{path} cannot be written to: {error.strerror or error}") from error
+        except InvalidInput:
+            self.give_up()
+            raise
+
+    def unfinished(self) -> list[TrialDescription]:
+        """Trials that are still to be run, those that failed before included."""
+        if self._fresh:
+            return self.description.trials
+        done = {
+            trial.id
+            for trial in self.description.trials
+            if trial.id not in self._changes.changed and self.folder.trial(trial.id).state().stage == "finished"
+        }
+        return [trial for trial in self.description.trials if trial.id not in done]
+
+    def write(self) -> None:
+        """Bring the folder to what is wanted."""
+        path = self.folder.path
+        try:
+            if self._fresh and (path / GRID_FILE).exists():
+                self._set_aside()
+            if self._changes.changed:
+                self._put_aside()
+            self.description.commands.append(this_command())
+            self.folder.write(self.description)
+        except OSError as error:
+            raise InvalidInput(f"{path} cannot be written to: {error.strerror or error}") from error
+
+    def give_up(self) -> None:
+        """Unlock it; a folder that was made for nothing goes away."""
+        self.folder.release()
+        if self._is_new:
+            with suppress(OSError):
+                self.folder.path.rmdir()
+
+    def _continued(self, wanted: GridDescription, accept_changes: bool) -> GridDescription:
+        there = self.folder.description()
+        self._changes = changes = compare(self.folder, wanted)
+        if changes and not accept_changes:
+            raise InvalidInput(
+                f"the grid in {self.folder.path} has other settings than this command:\n"
+                + "\n".join(changes.lines())
+                + "\nNothing was started. --accept-changes goes on with the new settings (unchanged trials keep their "
+                f"results, those of changed ones are kept in {self.folder.path / ASIDE}), --fresh begins anew, --out "
+                "uses another folder."
+            )
+        commit = there.commands[-1].get("git_commit") if there.commands else git_commit()
+        if changes:
+            self.notes += ["going on with changed settings:", *changes.lines()]
+        elif commit != git_commit():
+            self.notes.append(f"the grid was last run at commit {commit}; the code has changed since")
+        generations = dict(there.options.get("generations", {}))
+        for trial in changes.changed:
+            generations[trial] = generations.get(trial, 1) + 1
+        kept = {"id": there.options.get("id", wanted.options["id"]), "generations": generations}
+        return replace(wanted, commands=there.commands, options={**there.options, **wanted.options, **kept})
+
+    def _put_aside(self) -> None:
+        aside = self.folder.path / ASIDE / _stamp()
+        aside.mkdir(parents=True)
+        for trial in self._changes.changed:
+            os.replace(self.folder.trial(trial).path, aside / trial)
+        self.notes.append(f"earlier results of {len(self._changes.changed)} changed trials are in {aside}")
+
+    def _set_aside(self) -> None:
+        path = self.folder.path
+        aside = path.with_name(f"{path.name}.{_stamp()}")
+        os.replace(path, aside)
+        self.notes.append(f"the grid that was there is now in {aside}")
+        before, self.folder = self.folder, GridFolder(path)
+        self.folder.lock()
+        before.release()
+
+
+def identified(description: GridDescription) -> GridDescription:
+    """A description with an identity of its own, by which its checkpoints are found in a shared store."""
+    description.options["id"] = uuid.uuid4().hex[:12]
+    return description
+
+
+def places(folder: GridFolder, description: GridDescription, storage: str | None) -> Places:
+    """Where the trials keep their checkpoints."""
+    generations: dict[str, int] = description.options.get("generations", {})
+    names = {
+        trial.id: trial.id if trial.id not in generations else f"{trial.id}.{generations[trial.id]}"
+        for trial in description.trials
+    }
+    if storage is None:
+        return Places(str(folder.checkpoints.absolute()), shared=False, names=names)
+    root = f"{storage.rstrip('/')}/{folder.path.resolve().name}-{description.options['id']}"
+    return Places(root, shared=True, names=names)
+
+
+def this_command() -> dict[str, Any]:
+    """The command that is running, when, and with which code; no secrets."""
+    words = [Path(sys.argv[0]).name, *sys.argv[1:]]
+    return {
+        "command": shlex.join(redacted(word) for word in words),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "git_commit": git_commit(),
+        "versions": {name: version(name) for name in PACKAGES},
+    }
+
+
+def _stamp() -> str:
+    return datetime.now().strftime("%Y%m%d-%H%M%S")
+
+
+def _require_usable(path: Path) -> None:
+    """Refuse a folder that holds something else, or that nothing can be written to."""
+    if path.exists() and not path.is_dir():
+        raise InvalidInput(f"--out {path} cannot be used: it is a file")
+    path.mkdir(parents=True, exist_ok=True)
+    if not (path / GRID_FILE).exists() and any(item.name != GRID_FILE for item in path.iterdir()):
+        raise InvalidInput(f"--out {path} cannot be used: the folder is not empty and holds no grid")
+    probe = path / ".bonuslab-was-here"
+    probe.write_text("")
+    probe.unlink()

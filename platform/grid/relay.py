@@ -1,0 +1,96 @@
+"""What trials ask of the machine the grid was started on: keep a checkpoint, keep a film, is it time to stop?
+
+One small actor beside the driver. Trials on other machines send their checkpoints through it, so that a cluster needs
+no shared disk; with `--storage` they write there themselves.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ray
+
+from bonuslab.platform.grid.checkpoint_store import Checkpoints, CheckpointStore, packed, unpacked
+from bonuslab.platform.grid.folder import GridFolder
+from bonuslab.platform.grid.trial_state import write_bytes
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the trials of a grid keep their checkpoints."""
+
+    root: str
+    """A path or URI."""
+    shared: bool
+    """Whether every machine of the cluster reaches it."""
+    names: dict[str, str]
+    """Folder below `root` by trial."""
+
+    def of(self, trial: str) -> str:
+        """The place of one trial."""
+        return f"{self.root}/{self.names[trial]}"
+
+
+class Relay:
+    """Runs as a Ray actor on the driver's machine and ends with the driver."""
+
+    def __init__(self, grid: str, places: Places) -> None:
+        self._folder = GridFolder(Path(grid))
+        self._places = places
+        self._node = ray.get_runtime_context().get_node_id()
+        self._stopping = False
+
+    def place_for(self, trial: str, node: str) -> str | None:
+        """Where a trial that runs on `node` can keep its checkpoints by itself; None: it must send them here."""
+        return self._places.of(trial) if self._places.shared or node == self._node else None
+
+    def stop(self) -> None:
+        """Ask all trials to save what they have and end."""
+        self._stopping = True
+
+    def stopping(self) -> bool:
+        """Whether they should."""
+        return self._stopping
+
+    def save_checkpoint(self, trial: str, steps: int, data: bytes, last: bool) -> list[str]:
+        """Keep a checkpoint that was sent here."""
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = unpacked(data, Path(scratch) / "checkpoint")
+            return CheckpointStore(self._places.of(trial)).save(steps, folder, last)
+
+    def newest_checkpoint(self, trial: str) -> tuple[str, bytes, list[str]]:
+        """Name and content of the newest whole checkpoint, both empty without one; what is wrong with newer ones."""
+        with tempfile.TemporaryDirectory() as scratch:
+            folder, problems = CheckpointStore(self._places.of(trial)).newest(Path(scratch))
+            return ("", b"", problems) if folder is None else (folder.name, packed(folder), problems)
+
+    def save_film(self, trial: str, data: bytes) -> None:
+        """Keep the picture of a trained policy."""
+        write_bytes(self._folder.trial(trial).film, data)
+
+
+class RelayedCheckpoints:
+    """Checkpoints that the relay keeps for a trial on another machine."""
+
+    def __init__(self, relay: Any, trial: str) -> None:
+        self._relay = relay
+        self._trial = trial
+
+    def save(self, steps: int, folder: Path, last: bool) -> list[str]:
+        """See `Checkpoints`."""
+        return ray.get(self._relay.save_checkpoint.remote(self._trial, steps, packed(folder), last))
+
+    def newest(self, scratch: Path) -> tuple[Path | None, list[str]]:
+        """See `Checkpoints`."""
+        name, data, problems = ray.get(self._relay.newest_checkpoint.remote(self._trial))
+        return (unpacked(data, scratch / name) if name else None), problems
+
+
+def checkpoints_of(relay: Any, trial: str) -> Checkpoints:
+    """The checkpoints of a trial that runs in this process."""
+    node = ray.get_runtime_context().get_node_id()
+    place = ray.get(relay.place_for.remote(trial, node))
+    return RelayedCheckpoints(relay, trial) if place is None else CheckpointStore(place)

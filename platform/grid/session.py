@@ -1,0 +1,247 @@
+"""One call of an experiment's command: planned, or run from the first check to the report."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.platform.grid.calibration import Calibration
+from bonuslab.platform.grid.changes import preset_key
+from bonuslab.platform.grid.checkpoint_store import require_writable
+from bonuslab.platform.grid.cluster import Cluster, find_address, joined
+from bonuslab.platform.grid.driver import GridDriver, Outcome, RunOptions
+from bonuslab.platform.grid.experiment import Experiment, Scale
+from bonuslab.platform.grid.folder import GridDescription, GridFolder, TrialDescription
+from bonuslab.platform.grid.forecast import (
+    Forecast,
+    Kinds,
+    PlannedTrial,
+    disk_problem,
+    planned,
+    processor_problem,
+    slots_for,
+)
+from bonuslab.platform.grid.plan_table import describe, print_plan
+from bonuslab.platform.grid.preparation import ClaimedFolder, identified, places
+from bonuslab.platform.grid.recorder import Recorder
+from bonuslab.platform.grid.terminal import GridTable
+from bonuslab.platform.grid.trial_names import short_task
+from bonuslab.platform.progress import Progress, duration
+from bonuslab.platform.run_settings import RunSettings
+from bonuslab.platform.tracking import Follower
+from bonuslab.platform.tracking.redaction import redacted
+from bonuslab.platform.tracking.store import OPTION as TRACKING_OPTION
+from bonuslab.platform.tracking.store import check_tracking_uri
+
+DELIVERY_SECONDS = 120.0
+"""How long the end of a grid waits for the tracking server; what is missing then is delivered by `bonuslab track`."""
+HASTY_DELIVERY_SECONDS = 10.0
+"""The same after Ctrl-C."""
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """How a grid is run; the command line's words."""
+
+    address: str | None = None
+    concurrent: int | None = None
+    max_retries: int = 2
+    storage: str | None = None
+    tracking_uri: str | None = None
+    fresh: bool = False
+    accept_changes: bool = False
+
+
+class GridSession:
+    """What is wanted, checked; `plan` or `run` does it."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        scale_name: str,
+        scale: Scale,
+        trials: list[TrialDescription],
+        path: Path,
+        options: Mapping[str, Any],
+    ) -> None:
+        self._experiment = experiment
+        self._scale_name = scale_name
+        self._share = scale.share
+        self._trials = trials
+        self._path = path
+        self._options = SessionOptions(**options)
+        self._address = find_address(self._options.address)
+        self._display = Progress(1)
+        if self._options.tracking_uri is not None:
+            check_tracking_uri(self._options.tracking_uri)
+
+    def plan(self) -> int:
+        """Print what the grid would be; 2 if it cannot be run here."""
+        self._wait("joining Ray" if self._address else "starting Ray")
+        with joined(self._address) as cluster:
+            calibration, kinds = Calibration(cluster, self._share), Kinds(self._trials)
+            problem = processor_problem(self._trials, self._share, cluster)
+            unknown = kinds.unknown(calibration)
+            now = Cluster(cluster.address, *_there_now(cluster), cluster.nodes)
+            if unknown and processor_problem(self._trials, self._share, now) is None:
+                calibration.measure(unknown, self._wait)
+            forecast = self._forecast(cluster, planned(self._trials, kinds, calibration))
+            self._display.clear()
+            print_plan(forecast, short_task(self._trials[0].settings["task"]))
+            problem = problem or disk_problem(forecast, self._path, self._options.storage)
+        if problem:
+            raise InvalidInput(f"this grid cannot be run: {problem}")
+        return 0
+
+    def run(self) -> int:
+        """Run what is unfinished, write the report, and say how it went."""
+        if self._options.storage is not None:
+            require_writable(self._options.storage)
+        claimed = ClaimedFolder(self._path, self._description(), self._options.fresh, self._options.accept_changes)
+        try:
+            unfinished = claimed.unfinished()
+            if not unfinished:
+                claimed.write()
+                self._tell(claimed.notes)
+                return self._finish(claimed.folder, Outcome(), self._follower(claimed.folder))
+            self._wait("joining Ray" if self._address else "starting Ray")
+            with joined(self._address) as cluster:
+                self._require_room(cluster, unfinished)
+                claimed.description.options["ray_dashboard"] = cluster.dashboard
+                claimed.write()
+                self._display.clear()
+                outcome, follower = self._work(claimed, unfinished, cluster)
+            return self._finish(claimed.folder, outcome, follower)
+        finally:
+            self._display.clear()
+            claimed.give_up()
+
+    def _work(
+        self, claimed: ClaimedFolder, unfinished: list[TrialDescription], cluster: Cluster
+    ) -> tuple[Outcome, Follower]:
+        folder = claimed.folder
+        done = len(claimed.description.trials) - len(unfinished)
+        print(f"{self._experiment.name}, scale {self._scale_name}: {len(self._trials)} trials in {folder.path}", end="")
+        print(f", {done} of them finished before" if done else "")
+        print(f"on {describe(cluster)}, {self._share} a trial; watch with `bonuslab board {folder.path}`", flush=True)
+        self._tell(claimed.notes)
+        recorder = Recorder(folder)
+        slots = slots_for(unfinished, self._share, cluster, self._options.concurrent)
+        table = GridTable(claimed.description.trials, recorder, self._experiment.metric, slots)
+        follower = self._follower(folder, table.note)
+        options = RunOptions(self._share, self._options.max_retries, self._options.concurrent)
+        where = places(folder, claimed.description, self._options.storage)
+        follower.start()
+        try:
+            outcome = GridDriver(folder, unfinished, where, options, recorder, table).run()
+            table.draw()
+        except BaseException:
+            follower.stop(HASTY_DELIVERY_SECONDS)
+            raise
+        return outcome, follower
+
+    def _finish(self, folder: GridFolder, outcome: Outcome, follower: Follower) -> int:
+        """The report, the last numbers to MLflow, and how it went."""
+        if outcome.stopped:
+            follower.stop(HASTY_DELIVERY_SECONDS)
+            return self._stopped(folder, outcome)
+        page = self._report(folder)
+        self._wait("delivering to MLflow")
+        follower.start()
+        follower.stop(DELIVERY_SECONDS)
+        self._display.clear()
+        failed = _summarise(folder)
+        if page is not None:
+            print(f"  report    {page}")
+        print(f"  tracking  {follower.summary()}")
+        print(f"  compare   bonuslab ui {folder.path}")
+        print(f"  look      bonuslab board {folder.path}")
+        print(f"  again     bonuslab report {folder.path}")
+        return 1 if failed else 0
+
+    def _stopped(self, folder: GridFolder, outcome: Outcome) -> int:
+        print(f"the grid in {folder.path} has stopped: {outcome.stopped}. The same command goes on with it.")
+        if outcome.unwritten is not None:
+            print(f"not everything could be written ({outcome.unwritten}): what is missing will be trained again")
+        return 128 + outcome.signal if outcome.signal is not None else 1
+
+    def _report(self, folder: GridFolder) -> Path | None:
+        from bonuslab.platform.report import write_report
+
+        self._wait("writing the report")
+        try:
+            return write_report(folder)
+        except Exception as error:  # the trials are done whatever happens to their report
+            self._display.clear()
+            print(f"no report: {error}; `bonuslab report {folder.path}` writes it", file=sys.stderr)
+            return None
+        finally:
+            self._display.clear()
+
+    def _follower(self, folder: GridFolder, note: Any = print) -> Follower:
+        return Follower(folder, self._options.tracking_uri, note)
+
+    def _description(self) -> GridDescription:
+        presets = {preset_key(trial): trial for trial in self._trials}
+        numbers = {name: vars(RunSettings.from_dict(_plain(trial)).numbers) for name, trial in presets.items()}
+        options: dict[str, Any] = {"metric": self._experiment.metric, "presets": numbers}
+        for name, place in ((TRACKING_OPTION, self._options.tracking_uri), ("storage", self._options.storage)):
+            if place is not None:
+                options[name] = redacted(place)
+        return identified(
+            GridDescription(self._path.name, self._experiment.name, self._scale_name, self._trials, options=options)
+        )
+
+    def _require_room(self, cluster: Cluster, trials: Sequence[TrialDescription]) -> None:
+        problem = processor_problem(trials, self._share, cluster)
+        if problem is None:
+            calibration, kinds = Calibration(cluster, self._share), Kinds(trials)
+            unknown = kinds.unknown(calibration)
+            # The bonus with the longest name has the most models in its checkpoint.
+            largest = max(unknown, key=lambda kind: len(kind.bonus), default=None)
+            size = 0
+            if largest is not None:
+                self._wait("checking the disk")
+                size = calibration.checkpoint_bytes(largest)
+            forecast = self._forecast(cluster, planned(trials, kinds, calibration, size))
+            problem = disk_problem(forecast, self._path, self._options.storage)
+        if problem:
+            raise InvalidInput(f"this grid cannot be run: {problem}")
+
+    def _forecast(self, cluster: Cluster, trials: list[PlannedTrial]) -> Forecast:
+        descriptions = [trial.description for trial in trials]
+        slots = slots_for(descriptions, self._share, cluster, self._options.concurrent)
+        return Forecast(trials, self._share, cluster, slots)
+
+    def _wait(self, what: str) -> None:
+        if sys.stdout.isatty():
+            self._display.waiting(what)
+
+    def _tell(self, notes: Sequence[str]) -> None:
+        for note in notes:
+            print(note, flush=True)
+
+
+def _plain(trial: TrialDescription) -> dict[str, Any]:
+    """Settings of a trial without its own changes of numbers: those of its preset remain."""
+    return {**trial.settings, "overrides": ()}
+
+
+def _there_now(cluster: Cluster) -> tuple[float, float]:
+    return sum(node["CPU"] for node in cluster.nodes), sum(node["GPU"] for node in cluster.nodes)
+
+
+def _summarise(folder: GridFolder) -> int:
+    """Print how the trials ended; the number of those that did not finish."""
+    states = {trial.id: trial.state() for trial in folder.trials()}
+    finished = [state for state in states.values() if state.stage == "finished"]
+    spent = duration(sum(state.wall_seconds for state in states.values()))
+    print(f"{folder.path.name}: {len(finished)} of {len(states)} trials finished, {spent} of training")
+    for trial, state in states.items():
+        if state.stage != "finished":
+            print(f"  failed    {trial}: {state.error} ({folder.trial(trial).error_file})")
+    return len(states) - len(finished)

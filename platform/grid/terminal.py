@@ -1,0 +1,147 @@
+"""How a grid is going, in the terminal: a table drawn in place, or a line now and then where the output is piped."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import TextIO
+
+from bonuslab.platform.grid.folder import TrialDescription
+from bonuslab.platform.grid.live_lines import LiveLines
+from bonuslab.platform.grid.recorder import Recorder
+from bonuslab.platform.grid.trial_state import Stage, TrialState
+from bonuslab.platform.progress import duration, progress_bar
+
+SECONDS_BETWEEN_LINES = 30.0
+"""Where the output is no terminal."""
+SECONDS_BETWEEN_DRAWINGS = 1.0
+_SIGNS: dict[Stage, str] = {"finished": "✓", "running": "▶", "waiting": "·", "failed": "✗"}
+_COLOURS = {"none": "37", "global": "34", "episodic": "33", "combined": "32"}
+"""ANSI colours near those of the figures."""
+
+Group = tuple[str, ...]
+
+
+class GridTable:
+    """Shows a recorder's trials on a stream."""
+
+    def __init__(
+        self,
+        trials: Sequence[TrialDescription],
+        recorder: Recorder,
+        metric: str,
+        slots: int,
+        file: TextIO | None = None,
+    ) -> None:
+        self._trials = trials
+        self._recorder = recorder
+        self._metric = metric
+        self._slots = slots
+        self._file = file or sys.stdout
+        self._live = LiveLines(self._file) if self._file.isatty() else None
+        self._shown_at = -SECONDS_BETWEEN_LINES
+        self._announced = {trial for trial, state in recorder.states().items() if state.stage == "finished"}
+
+    def refresh(self) -> None:
+        """Show where the trials stand, if it is time to."""
+        now = time.monotonic()
+        interval = SECONDS_BETWEEN_LINES if self._live is None else SECONDS_BETWEEN_DRAWINGS
+        if now - self._shown_at >= interval:
+            self._shown_at = now
+            self.draw()
+
+    def draw(self) -> None:
+        """Show where the trials stand."""
+        self._announce()
+        states = self._recorder.states()
+        summary = summary_line(states, self._slots)
+        if self._live is None:
+            print(summary, file=self._file, flush=True)
+            return
+        columns, rows = shutil.get_terminal_size()
+        lines = table_lines(self._trials, self._recorder, self._metric, columns - 1, rows - 3)
+        self._live.show([*lines, summary])
+
+    def note(self, text: str) -> None:
+        """Say something that stays."""
+        if self._live is not None:
+            self._live.note(text)
+        else:
+            print(text, file=self._file, flush=True)
+
+    def _announce(self) -> None:
+        """A line for each trial that has finished, where there is no table that shows it."""
+        for trial, state in self._recorder.states().items():
+            if state.stage == "finished" and trial not in self._announced:
+                self._announced.add(trial)
+                if self._live is None:
+                    value = headline(self._recorder[trial].last_row, self._metric)
+                    shown = "" if value is None else f", {self._metric} {value:.2f}"
+                    self.note(f"{trial} finished in {duration(state.wall_seconds)}{shown}")
+
+
+def table_lines(
+    trials: Sequence[TrialDescription], recorder: Recorder, metric: str, columns: int, height: int
+) -> list[str]:
+    """A row for every bonus and task, or for every bonus alone where there is no room."""
+    groups = _grouped(trials, ("bonus", "variant", "task", "contexts"))
+    if len(groups) + 1 > height:
+        groups = _grouped(trials, ("bonus", "variant"))
+    widths = [max(map(len, column)) for column in zip(*groups, strict=True)]
+    names = {key: "  ".join(f"{part:<{width}}" for part, width in zip(key, widths, strict=True)) for key in groups}
+    wide = sum(widths) + 2 * (len(widths) - 1)
+    lines = [f"{'':<{wide}}  {'':<21}  {'trials':<12}  {metric}"[:columns]]
+    for key, members in list(groups.items())[: max(1, height - 1)]:
+        states = [recorder[trial.id].state for trial in members]
+        values = [headline(recorder[trial.id].last_row, metric) for trial in members]
+        known = [value for value in values if value is not None]
+        score = f"{fmean(known):.2f} (best {max(known):.2f})" if known else "-"
+        bar = progress_bar(fmean(state.share_done for state in states))
+        counts = Counter(state.stage for state in states)
+        signs = " ".join(f"{sign}{counts[stage]}" for stage, sign in _SIGNS.items() if counts[stage])
+        line = f"{names[key]}  {bar}  {signs:<12}  {score}"[:columns]
+        lines.append(_coloured(line, members[0].labels.get("scope", "none")))
+    return lines
+
+
+def summary_line(states: Mapping[str, TrialState], slots: int) -> str:
+    """Counts, share and time left of the whole grid."""
+    counts = Counter(state.stage for state in states.values())
+    parts = [f"{counts['finished']} of {len(states)} trials finished"]
+    parts += [f"{counts[stage]} {stage}" for stage in ("running", "failed") if counts[stage]]
+    share = fmean(state.share_done for state in states.values()) if states else 1.0
+    return ", ".join(parts) + f", {share:.0%}, {duration(seconds_left(states.values(), slots))} left"
+
+
+def seconds_left(states: Iterable[TrialState], slots: int) -> float:
+    """From the speeds so far, with `slots` trials at once; infinite where nothing is known yet."""
+    there = list(states)
+    left = [state for state in there if state.stage in ("running", "waiting")]
+    speeds = [state.steps_per_second for state in there if state.steps_per_second]
+    if not left or not speeds:
+        return float("inf") if left else 0.0
+    usual = fmean(speeds)
+    each = [(state.total_env_steps - state.env_steps) / (state.steps_per_second or usual) for state in left]
+    return max(max(each), sum(each) / max(1, slots))
+
+
+def headline(row: Mapping[str, float], metric: str) -> float | None:
+    """The number that counts, or until the trial has it the nearest there is."""
+    return next((row[name] for name in (metric, "win_rate", "episode_return") if name in row), None)
+
+
+def _grouped(trials: Sequence[TrialDescription], names: Sequence[str]) -> dict[Group, list[TrialDescription]]:
+    """Trials by their labels; a label that is the same everywhere is left out."""
+    told = [name for name in names if len({trial.labels.get(name, "") for trial in trials}) > 1] or [names[0]]
+    groups: dict[Group, list[TrialDescription]] = {}
+    for trial in trials:
+        groups.setdefault(tuple(trial.labels.get(name, "") for name in told), []).append(trial)
+    return groups
+
+
+def _coloured(line: str, scope: str) -> str:
+    return f"\033[{_COLOURS.get(scope, '0')}m{line}\033[0m"

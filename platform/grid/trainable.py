@@ -1,0 +1,87 @@
+"""The one trainable that Ray Tune runs, whatever the algorithm and the environment."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+import ray
+import torch
+from ray import tune
+from ray.tune.execution.placement_groups import PlacementGroupFactory
+
+from bonuslab.platform.grid.film import film_of
+from bonuslab.platform.grid.relay import checkpoints_of
+from bonuslab.platform.grid.share import Share
+from bonuslab.platform.grid.trial_config import configured, resources
+from bonuslab.platform.grid.trial_run import Report, TrialRun
+from bonuslab.platform.ray_session import silence_notices
+from bonuslab.platform.run_settings import RunSettings
+
+REPORT = "report"
+"""Key of a `Report`'s text in a result."""
+
+
+class GridTrial(tune.Trainable):
+    """A trial; its config is `order_of`'s."""
+
+    @classmethod
+    def default_resource_request(cls, config: dict[str, Any]) -> PlacementGroupFactory:
+        """Its share of the cluster."""
+        return resources(config["settings"], Share(**config["share"]))
+
+    def setup(self, config: dict[str, Any]) -> None:
+        """Nothing that could fail: Tune does not try again what fails here, so work begins with the first step."""
+        self._order = config
+        self._run: TrialRun | None = None
+
+    def step(self) -> dict[str, Any]:
+        """Train until there is a new row."""
+        relay = ray.get_actor(self._order["relay"])
+        if self._run is None:
+            if ray.get(relay.stopping.remote()):
+                return _result(Report(done=True))
+            self._run = self._begun(relay)
+        report = self._run.next_report()
+        if report.finished:
+            self._film(relay, report)
+        return _result(report)
+
+    def reset_config(self, new_config: dict[str, Any]) -> bool:
+        """Take up another trial in the same process, which saves loading PyTorch and RLlib again."""
+        self.cleanup()
+        self.setup(new_config)
+        return True
+
+    def cleanup(self) -> None:
+        """Stop what the trial has started."""
+        if self._run is not None:
+            self._run.close()
+            self._run = None
+
+    def _begun(self, relay: Any) -> TrialRun:
+        silence_notices()
+        settings = RunSettings.from_dict(self._order["settings"])
+        if settings.serial:
+            torch.set_num_threads(1)
+        config = configured(settings, Share(**self._order["share"]))
+        checkpoints = checkpoints_of(relay, self._order["trial"])
+        return TrialRun(settings, config, checkpoints, lambda: ray.get(relay.stopping.remote()))
+
+    def _film(self, relay: Any, report: Report) -> None:
+        """Film the trained policy; a picture is never worth a trial, so whatever goes wrong is only noted."""
+        try:
+            film = film_of(checkpoints_of(relay, self._order["trial"]))
+            ray.get(relay.save_film.remote(self._order["trial"], film))
+        except Exception:
+            report.notes.append(f"no film of the trained policy: {traceback.format_exc(limit=-1).splitlines()[-1]}")
+
+
+def order_of(trial: str, settings: dict[str, Any], share: Share, relay: str) -> dict[str, Any]:
+    """What a trial is told: its settings, its share of the cluster, and the relay's name."""
+    return {"trial": trial, "settings": settings, "share": vars(share), "relay": relay}
+
+
+def _result(report: Report) -> dict[str, Any]:
+    # As text: Tune would keep statistics of every number in it.
+    return {REPORT: report.as_text(), "done": report.done}

@@ -1,0 +1,124 @@
+"""Tiny grids on Ray Tune: failing trials, stopping and going on."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import ray
+
+from bonuslab.algorithms.bonuses import registry
+from bonuslab.platform.grid.folder import GridFolder
+
+pytestmark = pytest.mark.cluster
+HERE = Path(__file__).parent
+
+
+def load(name: str) -> ModuleType:
+    """A module beside this one."""
+    spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+tiny = load("tiny_grid")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ray_on_two_cores() -> Iterator[None]:
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    before = dict(registry._BONUSES)
+    yield
+    registry._BONUSES.clear()
+    registry._BONUSES.update(before)
+    ray.shutdown()
+
+
+def by_bonus(folder: GridFolder) -> dict[str, object]:
+    return {trial.description().labels["bonus"]: trial for trial in folder.trials()}
+
+
+@pytest.fixture(scope="module")
+def troubled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A grid in which one trial fails once and another always; its folder and what was said."""
+    path = tmp_path_factory.mktemp("troubled")
+    display = tiny.Notes()
+    scale = tiny.tiny_scale(["none", "test.flaky", "test.broken"], 6, path)
+    _, outcome = tiny.drive(path / "grid", scale, display)
+    assert (outcome.stopped, outcome.signal, outcome.unwritten) == ("", None, None)
+    return path, display.notes
+
+
+def test_a_trial_that_keeps_failing_does_not_stop_the_others(troubled: tuple[Path, list[str]]) -> None:
+    folder = GridFolder.open(troubled[0] / "grid")
+    trials = {trial.description().labels["bonus"]: trial for trial in folder.trials()}
+    assert [trials[bonus].state().stage for bonus in ("none", "test.flaky", "test.broken")] == [
+        "finished",
+        "finished",
+        "failed",
+    ]
+    broken = trials["test.broken"]
+    assert broken.state().attempts == 2
+    assert broken.state().error == "RuntimeError: this bonus is broken"
+    assert "Traceback" in broken.error_file.read_text() or "compute" in broken.error_file.read_text()
+    assert trials["none"].rows()["env_steps"].tolist() == [32, 64, 96, 128, 160, 192]
+    assert trials["none"].film.stat().st_size > 1_000
+    assert len(trials["none"].state().checkpoints) == 1
+
+
+def test_a_retry_goes_on_from_the_checkpoint(troubled: tuple[Path, list[str]]) -> None:
+    folder = GridFolder.open(troubled[0] / "grid")
+    (flaky,) = [trial for trial in folder.trials() if "flaky" in trial.id]
+    assert flaky.state().attempts == 2
+    assert flaky.state().error == ""
+    rows = flaky.rows()
+    assert rows["env_steps"].tolist() == [32, 64, 96, 128, 160, 192]
+    assert rows["wall_seconds"].is_monotonic_increasing
+    assert any("flaky" in note and "trying again: RuntimeError: a bad day" in note for note in troubled[1])
+
+
+def test_the_next_run_repeats_nothing_but_what_failed(troubled: tuple[Path, list[str]]) -> None:
+    path = troubled[0]
+    (path / "repaired").touch()
+    before = {trial.id: trial.state() for trial in GridFolder.open(path / "grid").trials()}
+    scale = tiny.tiny_scale(["none", "test.flaky", "test.broken"], 6, path)
+    folder, outcome = tiny.drive(path / "grid", scale, tiny.Notes())
+    assert outcome.stopped == ""
+    after = {trial.id: trial.state() for trial in folder.trials()}
+    assert {state.stage for state in after.values()} == {"finished"}
+    for trial, state in after.items():
+        expected = before[trial].attempts + ("broken" in trial)
+        assert state.attempts == expected
+    assert all(state == before[trial] for trial, state in after.items() if "broken" not in trial)
+
+
+def test_ctrl_c_saves_and_the_next_run_goes_on(tmp_path: Path) -> None:
+    scale = tiny.tiny_scale(["none", "e3b"], 2_000, checkpoint_every_steps=10**9)
+    path = tmp_path / "grid"
+
+    def interrupt() -> None:
+        while not any(len(trial.rows()) >= 2 for trial in GridFolder(path).trials()):
+            time.sleep(0.2)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Timer(1.0, interrupt).start()
+    display = tiny.Notes()
+    folder, outcome = tiny.drive(path, scale, display)
+    assert outcome.signal == signal.SIGINT
+    assert any("stopping" in note for note in display.notes)
+    for trial in folder.trials():
+        state = trial.state()
+        assert state.stage == "waiting"
+        assert state.env_steps == (trial.rows()["env_steps"].max() if state.env_steps else 0)
+        if state.env_steps:
+            assert [Path(kept).name for kept in state.checkpoints] == [f"checkpoint_{state.env_steps:012d}"]

@@ -1,0 +1,155 @@
+"""A grid's folder before a run: new, continued, changed with consent, begun afresh, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.platform.grid.changes import compare, differences
+from bonuslab.platform.grid.experiment import Scale
+from bonuslab.platform.grid.folder import GridDescription, GridFolder
+from bonuslab.platform.grid.preparation import ASIDE, ClaimedFolder, identified, places, this_command
+from bonuslab.platform.grid.trial_state import TrialState
+
+SCALE = Scale("", ["MultiRoom-N2-S4"], ["none", "e3b"], [0, 1], settings={"total_env_steps": 100})
+
+
+def wanted(**changes: Any) -> GridDescription:
+    scale = replace(SCALE, **changes)
+    options = {"metric": "win_rate", "presets": {"impala laptop": {"discount": 0.99}}}
+    return identified(GridDescription("grid", "demo", "small", scale.trials(), options=options))
+
+
+def claim(path: Path, description: GridDescription, fresh: bool = False, accept: bool = False) -> ClaimedFolder:
+    claimed = ClaimedFolder(path, description, fresh, accept)
+    claimed.write()
+    claimed.folder.release()
+    return claimed
+
+
+@pytest.fixture
+def grid(tmp_path: Path) -> Path:
+    """Four trials: two finished, one failed, one in the middle when the power went."""
+    path = tmp_path / "grid"
+    folder = claim(path, wanted()).folder
+    stages = {"none__cinf__s0": "finished", "none__cinf__s1": "finished", "e3b__cinf__s0": "failed"}
+    for trial in folder.trials():
+        stage = stages.get(trial.id.removeprefix("MultiRoom-N2-S4__"), "running")
+        TrialState(stage=stage, attempts=1).write(trial.state_file)  # type: ignore[arg-type]
+    return path
+
+
+def test_the_same_command_goes_on(grid: Path) -> None:
+    before = GridFolder(grid).description()
+    claimed = claim(grid, wanted())
+    assert [trial.labels["bonus"] + trial.labels["seed"] for trial in claimed.unfinished()] == ["e3b0", "e3b1"]
+    after = GridFolder(grid).description()
+    assert after.options["id"] == before.options["id"]
+    assert len(after.commands) == 2
+    assert GridFolder(grid).trials()[0].state().stage == "finished"
+
+
+def test_changed_settings_are_reported_and_refused(grid: Path) -> None:
+    state = (grid / "grid.json").read_text()
+    with pytest.raises(InvalidInput) as refused:
+        ClaimedFolder(grid, wanted(settings={"total_env_steps": 200}, seeds=[0, 2]), False, False)
+    lines = str(refused.value).splitlines()
+    assert "  changed  2 trials: MultiRoom-N2-S4__none__cinf__s0, MultiRoom-N2-S4__e3b__cinf__s0" in lines
+    assert "             total_env_steps: 100 → 200" in lines
+    assert "  added    2 trials: MultiRoom-N2-S4__none__cinf__s2, MultiRoom-N2-S4__e3b__cinf__s2" in lines
+    assert "  removed  2 trials: MultiRoom-N2-S4__none__cinf__s1, MultiRoom-N2-S4__e3b__cinf__s1" in lines
+    assert "--accept-changes" in lines[-1]
+    assert (grid / "grid.json").read_text() == state
+    claim(grid, wanted())  # and the folder is not locked
+
+
+def test_with_consent_unchanged_trials_keep_their_results(grid: Path) -> None:
+    def adjust(point: Any) -> dict[str, Any]:
+        return {"total_env_steps": 200} if point.bonus == "none" and point.seed == 0 else {}
+
+    (grid / "trials" / "MultiRoom-N2-S4__none__cinf__s0" / "progress.csv").write_text("env_steps\n100\n")
+    claimed = claim(grid, wanted(adjust=adjust), accept=True)
+    assert [trial.labels["bonus"] + trial.labels["seed"] for trial in claimed.unfinished()] == ["none0", "e3b0", "e3b1"]
+    folder = GridFolder(grid)
+    changed, kept = (folder.trial(f"MultiRoom-N2-S4__none__cinf__s{seed}") for seed in (0, 1))
+    assert changed.state().attempts == 0
+    assert not changed.progress.exists()
+    assert kept.state().stage == "finished"
+    (aside,) = (grid / ASIDE).iterdir()
+    assert (aside / changed.id / "progress.csv").read_text() == "env_steps\n100\n"
+    where = places(folder, folder.description(), None)
+    assert where.of(changed.id).endswith("__none__cinf__s0.2"), "it must not go on from its old checkpoint"
+    assert where.of(kept.id).endswith("__none__cinf__s1")
+
+
+def test_a_preset_that_has_changed_since_counts_as_a_change(grid: Path) -> None:
+    later = wanted()
+    later.options["presets"] = {"impala laptop": {"discount": 0.9}}
+    changes = compare(GridFolder(grid), later)
+    assert changes.changed["MultiRoom-N2-S4__none__cinf__s0"] == ["impala laptop.discount: 0.99 → 0.9"]
+
+
+def test_settings_that_did_not_exist_yet_are_no_change(grid: Path) -> None:
+    for trial in GridFolder(grid).trials():
+        file = trial.path / "trial.json"
+        described = json.loads(file.read_text())
+        del described["settings"]["evaluate_every_steps"]
+        file.write_text(json.dumps(described))
+    assert not compare(GridFolder(grid), wanted())
+
+
+def test_fresh_moves_the_old_grid_aside(grid: Path) -> None:
+    claimed = claim(grid, wanted(), fresh=True)
+    assert len(claimed.unfinished()) == 4
+    assert GridFolder(grid).trials()[0].state().stage == "waiting"
+    (old,) = [path for path in grid.parent.iterdir() if path != grid]
+    assert GridFolder(old).trials()[0].state().stage == "finished"
+    assert GridFolder(old).description().options["id"] != GridFolder(grid).description().options["id"]
+    assert str(old) in claimed.notes[0]
+
+
+def test_a_second_driver_is_turned_away(grid: Path) -> None:
+    first = ClaimedFolder(grid, wanted(), False, False)
+    for fresh in (False, True):
+        with pytest.raises(InvalidInput, match="another process is running the grid"):
+            ClaimedFolder(grid, wanted(), fresh, False)
+    first.give_up()
+    ClaimedFolder(grid, wanted(), False, False).give_up()
+
+
+def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("")
+    for name, message in (("file", "it is a file"), ("full", "not empty"), ("file/below", "cannot be written to")):
+        with pytest.raises(InvalidInput, match=message):
+            ClaimedFolder(tmp_path / name, wanted(), False, False)
+    with pytest.raises(InvalidInput, match="cannot be written to"):
+        ClaimedFolder(Path("/proc/grid"), wanted(), False, False)
+    ClaimedFolder(tmp_path / "new", wanted(), False, False).give_up()
+    assert not (tmp_path / "new").exists()
+
+
+def test_checkpoints_of_two_grids_never_meet_in_one_store(tmp_path: Path) -> None:
+    folders = [claim(tmp_path / name / "grid", wanted()).folder for name in ("a", "b")]
+    one, other = (places(folder, folder.description(), "s3://bucket/all/") for folder in folders)
+    trial = folders[0].trials()[0].id
+    assert one.of(trial) != other.of(trial)
+    assert one.of(trial).startswith("s3://bucket/all/grid-")
+    assert one.shared
+
+
+def test_commands_hold_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/bonuslab", "grid", "--tracking-uri", "https://me:hunter22@host/"])
+    assert this_command()["command"] == "bonuslab grid --tracking-uri 'https://***@host/'"
+
+
+def test_differences() -> None:
+    before = {"overrides": [["a", 1], ["b", 2]], "steps": 5, "gone": None}
+    assert differences(before, {"overrides": (("a", 1), ("b", 3)), "steps": 5}) == ["overrides.b: 2 → 3"]

@@ -1,0 +1,132 @@
+"""Grids that lose their driver, or a machine, in the middle."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import ray
+from ray.cluster_utils import Cluster
+
+from bonuslab.platform.grid.folder import GridFolder
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(1_200)]
+HERE = Path(__file__).parent
+SCRIPT = HERE.parents[2] / "experiments" / "minihack_grid.py"
+SMALL = ("lanes_per_batch=4", "unroll_length_steps=8", "minibatches=2", "passes=1")
+
+
+def load(name: str) -> ModuleType:
+    """A module beside this one."""
+    spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+tiny = load("tiny_grid")
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 400.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.2)
+
+
+def grid_command(folder: Path, *words: str) -> list[str]:
+    numbers = [word for number in SMALL for word in ("--set", number)]
+    selection = ["--scale", "smoke", "--bonuses", "none", "rnd", "e3b", "--steps", "6400", "--checkpoint-every", "640"]
+    return [sys.executable, str(SCRIPT), *selection, *numbers, "--address", "local", "--out", str(folder), *words]
+
+
+def test_a_killed_driver_costs_no_finished_trial(tmp_path: Path) -> None:
+    """`kill -9` in the middle, a second driver meanwhile, and the same command again from another directory."""
+    path = tmp_path / "grid"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    first = subprocess.Popen(grid_command(path), cwd=elsewhere, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    folder = GridFolder(path)
+    wait_until(lambda: (path / "grid.json").exists())
+
+    def one_done_one_saved() -> bool:
+        states = [trial.state() for trial in folder.trials()]
+        assert first.poll() is None, "the grid ended before it could be killed"
+        stages = [state.stage for state in states]
+        return "finished" in stages and any(s.stage == "running" and s.checkpoints for s in states)
+
+    wait_until(one_done_one_saved)
+    second = subprocess.run(grid_command(path), cwd=elsewhere, capture_output=True, text=True, check=False)
+    assert second.returncode == 2
+    assert "another process is running the grid" in second.stderr
+    os.kill(first.pid, signal.SIGKILL)
+    first.wait()
+    before = {trial.id: trial.state() for trial in folder.trials()}
+    finished = {trial for trial, state in before.items() if state.stage == "finished"}
+    saved = {trial: state.env_steps for trial, state in before.items() if state.stage == "running"}
+    assert finished
+
+    changed = subprocess.run(grid_command(path, "--seeds", "1"), capture_output=True, text=True, check=False)
+    assert changed.returncode == 2
+    assert "removed  3 trials" in changed.stderr
+    last = subprocess.run(grid_command(path), cwd=elsewhere, capture_output=True, text=True, check=False)
+    assert last.returncode == 0, last.stdout + last.stderr
+    assert "3 of 3 trials finished" in last.stdout
+    after = {trial.id: trial.state() for trial in folder.trials()}
+    assert {state.stage for state in after.values()} == {"finished"}
+    assert all(after[trial] == before[trial] for trial in finished)
+    for trial in folder.trials():
+        steps = trial.rows()["env_steps"].tolist()
+        assert steps == sorted(set(steps)), "a row is missing or there twice"
+        assert steps[-1] == 6_400
+        assert len(steps) == 100
+    assert all(after[trial].attempts == 2 for trial in saved)
+    assert (path / "report" / "index.html").stat().st_size > 10_000
+    with sqlite3.connect(path / "mlflow.db") as store:
+        runs = store.execute("select count(*) from runs where status = 'FINISHED'").fetchone()[0]
+    assert runs >= 3
+
+
+def test_a_machine_dies_and_the_grid_completes(tmp_path: Path) -> None:
+    """Three machines; the trials of the one that dies go on elsewhere, from checkpoints that were sent to the head."""
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    try:
+        workers = [cluster.add_node(num_cpus=1) for _ in range(2)]
+        ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
+        path = tmp_path / "grid"
+        scale = tiny.tiny_scale(["none", "rnd", "e3b"], 300, checkpoint_every_steps=20 * tiny.BATCH)
+
+        def kill_one() -> None:
+            running = lambda: [t for t in GridFolder(path).trials() if t.state().checkpoints and t.state().stage == "running"]  # noqa: E731, E501
+            wait_until(lambda: (path / "grid.json").exists() and len(running()) == 2)
+            cluster.remove_node(workers[0], allow_graceful=False)
+
+        killer = threading.Thread(target=kill_one)
+        killer.start()
+        display = tiny.Notes()
+        folder, outcome = tiny.drive(path, scale, display, max_retries=2)
+        killer.join()
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+    assert outcome.stopped == ""
+    states = [trial.state() for trial in folder.trials()]
+    assert [state.stage for state in states] == ["finished"] * 3
+    assert sum(state.attempts for state in states) >= 4, "no trial was moved"
+    assert any("trying again" in note for note in display.notes)
+    for trial in folder.trials():
+        steps = trial.rows()["env_steps"].tolist()
+        assert steps == [96 * number for number in range(1, 101)]
+        assert trial.film.exists()

@@ -1,0 +1,103 @@
+"""What a grid shows in the terminal and in a pipe."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bonuslab.platform.grid.folder import GridFolder
+from bonuslab.platform.grid.live_lines import LiveLines
+from bonuslab.platform.grid.recorder import Recorder
+from bonuslab.platform.grid.terminal import GridTable, seconds_left, summary_line, table_lines
+from bonuslab.platform.grid.trial_run import Report
+from bonuslab.platform.grid.trial_state import TrialState
+
+
+@pytest.fixture
+def sample(write_sample_grid: Callable[..., GridFolder], tmp_path: Path) -> GridFolder:
+    return write_sample_grid(tmp_path / "grid")
+
+
+def plain(line: str) -> str:
+    return re.sub(r"\033\[[0-9;]*m", "", line)
+
+
+def test_a_row_for_every_bonus_and_task(sample: GridFolder) -> None:
+    trials = sample.description().trials
+    lines = [plain(line) for line in table_lines(trials, Recorder(sample), "win_rate", 100, 40)]
+    assert len(lines) == 1 + 4 * 2
+    assert lines[0].split() == ["trials", "win_rate"]
+    assert lines[3].startswith("e3b        MultiRoom-N4-S5")
+    assert "✓3" in lines[3]
+    best = float(re.search(r"best (\d\.\d\d)", lines[3])[1])  # type: ignore[index]
+    assert best > 0.6
+    assert "▶1 ·1 ✗1" in lines[-1]
+    assert all(len(line) <= 100 for line in lines)
+
+
+def test_a_small_terminal_gets_a_row_for_every_bonus(sample: GridFolder) -> None:
+    trials = sample.description().trials
+    lines = [plain(line) for line in table_lines(trials, Recorder(sample), "win_rate", 60, 6)]
+    assert [line.split("  ")[0] for line in lines[1:]] == ["none", "rnd", "e3b", "e3b * rnd"]
+    assert all(len(line) <= 60 for line in lines)
+
+
+def test_time_left_is_shared_among_the_slots() -> None:
+    done = TrialState("finished", 100, 100, 50.0)
+    half = TrialState("running", 50, 100, 50.0)
+    new = TrialState("waiting", 0, 100)
+    assert seconds_left([done], 2) == 0
+    assert seconds_left([new, new], 2) == float("inf")
+    assert seconds_left([half], 4) == 50.0
+    # The new ones are taken to run at the mean of 2 and 1 steps a second: 50 s + 3 × 66.7 s of work.
+    assert seconds_left([done, half, new, new, new], 2) == pytest.approx(125.0)
+    assert summary_line({"a": done, "b": half}, 1) == "1 of 2 trials finished, 1 running, 75%, 0:50 left"
+
+
+def test_a_pipe_gets_a_line_now_and_then_and_one_for_each_finished_trial(sample: GridFolder) -> None:
+    recorder, file = Recorder(sample), io.StringIO()
+    table = GridTable(sample.description().trials, recorder, "win_rate", 2, file)
+    table.refresh()
+    table.refresh()
+    (running,) = [trial for trial, state in recorder.states().items() if state.stage == "running"]
+    row = {"env_steps": 100_000, "wall_seconds": 50.0, "win_rate": 0.875}
+    recorder[running].add(Report(row, done=True, finished=True))
+    table.draw()
+    lines = file.getvalue().splitlines()
+    assert len(lines) == 3
+    assert lines[0].startswith("21 of 24 trials finished, 1 running, 1 failed, ")
+    assert lines[1] == f"{running} finished in 0:50, win_rate 0.88"
+    assert lines[2].startswith("22 of 24")
+
+
+def test_notes_stay_above_the_lines_that_are_redrawn() -> None:
+    file = io.StringIO()
+    live = LiveLines(file)
+    live.show(["one", "two"])
+    live.note("a word")
+    live.show(["three"])
+    assert screen(file.getvalue()) == ["a word", "three"]
+
+
+def screen(text: str) -> list[str]:
+    """What a terminal would show."""
+    lines, row, column = [""], 0, 0
+    for part in re.findall(r"\033\[\d*[AKJ]|\r|\n|[^\033\r\n]+", text):
+        if part[-1] == "A" and part[0] == "\033":
+            row -= int(part[2:-1])
+        elif part in ("\033[K", "\033[J"):
+            lines[row] = lines[row][:column]
+            lines = lines[: row + 1] if part[-1] == "J" else lines
+        elif part == "\n":
+            row, column = row + 1, 0
+            lines += [""] * (row + 1 - len(lines))
+        elif part == "\r":
+            column = 0
+        else:
+            lines[row] = lines[row][:column] + part + lines[row][column + len(part) :]
+            column += len(part)
+    return [line for line in lines if line]

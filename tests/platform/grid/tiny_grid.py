@@ -1,0 +1,99 @@
+"""A grid of trials that take seconds, for tests that run one on Ray."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bonuslab.platform.grid.driver import GridDriver, Outcome, RunOptions
+from bonuslab.platform.grid.experiment import Scale
+from bonuslab.platform.grid.folder import GridDescription, GridFolder
+from bonuslab.platform.grid.preparation import ClaimedFolder, identified, places
+from bonuslab.platform.grid.recorder import Recorder
+
+BATCH = 32
+NUMBERS = {"lanes_per_batch": 4, "unroll_length_steps": 8, "minibatches": 2, "passes": 1}
+PLUGIN = """
+from pathlib import Path
+
+import torch
+
+from bonuslab.algorithms.bonuses import Bonus, register
+
+HERE = Path(__file__).parent
+
+
+@register("test.broken")
+class Broken(Bonus):
+    scope = "global"
+    equation = "0"
+    when = "in tests: fails until the file `repaired` is there"
+
+    def compute(self, fragment):
+        if not (HERE / "repaired").exists():
+            raise RuntimeError("this bonus is broken")
+        return torch.zeros(fragment.action.shape)
+
+
+@register("test.flaky")
+class Flaky(Bonus):
+    scope = "episodic"
+    equation = "0"
+    when = "in tests: fails once, at its fourth batch"
+
+    def setup(self, setting):
+        self.calls = 0
+
+    def compute(self, fragment):
+        self.calls += 1
+        if self.calls == 4 and not (HERE / "failed").exists():
+            (HERE / "failed").touch()
+            raise RuntimeError("a bad day")
+        return torch.zeros(fragment.action.shape)
+"""
+
+
+def tiny_scale(bonuses: Sequence[str], batches: int, plugin_folder: Path | None = None, **settings: Any) -> Scale:
+    """One task and seed; with a folder, its plugin's bonuses can be used."""
+    values: dict[str, Any] = {
+        "total_env_steps": batches * BATCH,
+        "evaluate_every_steps": 0,
+        "checkpoint_every_steps": 2 * BATCH,
+        "overrides": NUMBERS,
+        **settings,
+    }
+    if plugin_folder is not None:
+        plugin = plugin_folder / "bonuses_of_the_test.py"
+        plugin.write_text(PLUGIN)
+        values["plugins"] = (str(plugin),)
+    return Scale("tiny", ["MultiRoom-N2-S4"], bonuses, [0], settings=values)
+
+
+class Notes:
+    """Remembers what the driver says."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def refresh(self) -> None:
+        """Nothing to draw."""
+
+    def note(self, text: str) -> None:
+        """Remember it."""
+        self.notes.append(text)
+
+
+def drive(path: Path, scale: Scale, display: Notes, **options: Any) -> tuple[GridFolder, Outcome]:
+    """What `bonuslab grid` does between starting Ray and writing the report."""
+    description = identified(GridDescription(path.name, "tiny", "tiny", scale.trials(), options={"metric": "win_rate"}))
+    claimed = ClaimedFolder(path, description, fresh=False, accept_changes=False)
+    claimed.write()
+    try:
+        where = places(claimed.folder, claimed.description, None)
+        run_options = RunOptions(scale.share, **{"max_retries": 1, **options})
+        recorder = Recorder(claimed.folder)
+        driver = GridDriver(claimed.folder, claimed.unfinished(), where, run_options, recorder, display)
+        return claimed.folder, driver.run()
+    finally:
+        claimed.give_up()
