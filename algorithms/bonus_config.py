@@ -14,10 +14,12 @@ class BonusConfig:
     """The bonus as text, for example `e3b * rnd`."""
     coefficient: float = 1.0
     """Factor of the (normalised) bonus in the total reward. Paper: 1.0."""
-    normalise: Literal["std", "reference", "none"] = "reference"
-    """Divide by a running deviation: the textbook's, the released code's, or not at all."""
+    normalise: Literal["std", "reference", "return", "none"] = "reference"
+    """Divide by a running deviation: the textbook's, the released code's, that of discounted sums, or not at all."""
     normalise_at: Literal["combined", "terms"] = "combined"
     """Normalise the whole expression, as the released code does, or each of its terms."""
+    updates: int = 1
+    """How often the bonus's models learn from each fragment. Paper: 1 on MiniHack, 3 on Habitat."""
     reward_clip: float | None = 1.0
     """Clip of the total reward to [−clip, clip] (released code: 1); None for no clip."""
     network: str = "paper"

@@ -20,7 +20,8 @@ class Evaluation:
     episodes: list[FinishedEpisode]
 
     def metrics(self) -> dict[str, float]:
-        """Means over the episodes."""
+        """Means over the episodes, those of the environment's own metrics included."""
+        own = {name: float(np.mean([episode.metrics[name] for episode in self.episodes])) for name in self._own_names()}
         returns = np.array([episode.total_reward for episode in self.episodes])
         return {
             "episode_return_mean": float(returns.mean()),
@@ -28,7 +29,11 @@ class Evaluation:
             "episode_len_mean": float(np.mean([episode.length for episode in self.episodes])),
             "win_rate": float(np.mean([episode.end_status == "won" for episode in self.episodes])),
             "num_episodes": float(len(self.episodes)),
+            **own,
         }
+
+    def _own_names(self) -> list[str]:
+        return [name for name in self.episodes[0].metrics if all(name in episode.metrics for episode in self.episodes)]
 
 
 @torch.inference_mode()

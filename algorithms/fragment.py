@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 
 import numpy as np
 
 Array = np.ndarray
-# Fragments that come through Ray's object store are read-only; we make tensors of them and never write to those.
-warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
 
 
 @dataclass

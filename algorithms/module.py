@@ -15,7 +15,7 @@ NEXT_VALUE = "next_value"
 
 
 class PolicyModule(TorchRLModule):
-    """A `PolicyNetwork` of the family named in `model_config["family"]`, with `model_config["recurrent"]`."""
+    """A `PolicyNetwork` of the family named in `model_config["family"]`, with `recurrent` and `num_values`."""
 
     network: PolicyNetwork
 
@@ -26,6 +26,7 @@ class PolicyModule(TorchRLModule):
             self.observation_space,
             int(self.action_space.n),
             recurrent=self.model_config["recurrent"],
+            num_values=self.model_config.get("num_values", 1),
         )
 
     def _forward(self, batch: dict[str, Any], **_: Any) -> dict[str, torch.Tensor]:

@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
 from bonuslab.algorithms.fragment import Fragment
-from bonuslab.algorithms.networks import PolicyNetwork
+from bonuslab.algorithms.networks import PolicyNetwork, PolicyOutput, as_tensors
 from bonuslab.envs.lanes import FinishedEpisode, Lanes
 
+State = tuple[torch.Tensor, ...]
 LANES_PER_RUNNER = 1 << 20
 """Lane numbers of runner k start at k times this."""
 EPISODES_PER_LIFE = 1 << 32
 """Episode numbers of a runner's life k start at k times this, so that no two lives share one."""
+Stop = Callable[[int], bool]
+"""Asked before each step with the number of steps taken so far; true ends the fragment there."""
+VALUE, NEXT_VALUE, FOLLOWING_VALUE = "value", "next_value", "following_value"
+"""Columns of recorded values: V(s_t), V of the true s_{t+1}, and V of the next row, across ends of episodes too."""
 
 
 class Rollout:
     """The running episodes of N lanes under one policy; `collect` gives the next fragment."""
 
     def __init__(
-        self, lanes: Lanes, network: PolicyNetwork, runner: int, seed: int, keep_features: bool, life: int = 0
+        self,
+        lanes: Lanes,
+        network: PolicyNetwork,
+        runner: int,
+        seed: int,
+        keep_features: bool,
+        life: int = 0,
+        keep_values: bool = False,
     ) -> None:
+        self.network = network
         self._lanes = lanes
-        self._network = network
         self._keep_features = keep_features
+        self._keep_values = keep_values
         self._lane_numbers = runner * LANES_PER_RUNNER + np.arange(lanes.num_lanes)
         self._random = torch.Generator().manual_seed(seed)
         self._sequence = 0
@@ -35,8 +49,10 @@ class Rollout:
         self._state = network.initial_state(lanes.num_lanes)
 
     @torch.inference_mode()
-    def collect(self, num_steps: int, weights_version: int = 0) -> tuple[Fragment, list[FinishedEpisode]]:
-        """Play `num_steps` steps in every lane."""
+    def collect(
+        self, num_steps: int, weights_version: int = 0, stop: Stop | None = None
+    ) -> tuple[Fragment, list[FinishedEpisode]]:
+        """Play `num_steps` steps in every lane, or fewer if `stop` says so."""
         T, N = num_steps, self._lanes.num_lanes
         rows = {key: np.empty((T + 1, *value.shape), value.dtype) for key, value in self._observations.items()}
         for key, value in self._observations.items():
@@ -48,21 +64,25 @@ class Rollout:
         first = np.empty((T + 1, N), bool)
         episode, context = np.empty((T + 1, N), np.int64), np.empty((T + 1, N), np.int64)
         first[0], episode[0], context[0] = self._first, self._episode, self._lanes.contexts
-        initial_state = tuple(part.numpy().copy() for part in self._state)
+        initial_state = tuple(_array(part).copy() for part in self._state)
         features: list[np.ndarray] = []
+        values: list[np.ndarray] = []
         finished: list[FinishedEpisode] = []
         final_index: list[tuple[int, int]] = []
         final_states: list[tuple[torch.Tensor, ...]] = []
 
-        for t in range(T):
-            tensors = {key: torch.from_numpy(value[t]) for key, value in rows.items()}
-            output = self._network.act(tensors, torch.from_numpy(first[t]), self._state)
+        for t in range(num_steps):
+            if stop is not None and stop(t):
+                T = t
+                break
+            output = self._look({key: value[t] for key, value in rows.items()}, first[t], self._state)
             self._state = output.state
-            logits[t] = output.logits.numpy()
-            chosen = sample(output.logits, self._random)
-            action[t] = chosen.numpy()
+            logits[t] = _array(output.logits)
+            action[t] = sample(torch.from_numpy(logits[t]), self._random).numpy()
             if self._keep_features:
-                features.append(output.features.numpy().copy())
+                features.append(_array(output.features).copy())
+            if self._keep_values:
+                values.append(_array(output.value))
 
             step = self._lanes.step(action[t], out={key: value[t + 1] for key, value in rows.items()})
             reward[t], terminated[t], truncated[t] = step.reward, step.terminated, step.truncated
@@ -73,18 +93,19 @@ class Rollout:
             final_index += [(t, ended.lane) for ended in step.finished]
             final_states += [tuple(part[:, ended.lane] for part in self._state) for ended in step.finished]
 
+        rows = {key: value[: T + 1] for key, value in rows.items()}
         self._observations = {key: value[T] for key, value in rows.items()}
         self._first, self._episode = first[T], episode[T]
         fragment = Fragment(
             observations=rows,
-            action=action,
-            behaviour_logits=logits,
-            reward=reward,
-            first=first,
-            terminated=terminated,
-            truncated=truncated,
-            episode=episode,
-            context=context,
+            action=action[:T],
+            behaviour_logits=logits[:T],
+            reward=reward[:T],
+            first=first[: T + 1],
+            terminated=terminated[:T],
+            truncated=truncated[:T],
+            episode=episode[: T + 1],
+            context=context[: T + 1],
             lane=self._lane_numbers,
             sequence=np.full(N, self._sequence, np.int64),
             finals=stack_finals(finished, rows),
@@ -94,6 +115,8 @@ class Rollout:
             policy_features=self._last_features(features, rows) if self._keep_features else None,
             weights_version=weights_version,
         )
+        if self._keep_values:
+            fragment.extra |= self._values_of(fragment, values)
         self._sequence += 1
         return fragment, finished
 
@@ -118,16 +141,41 @@ class Rollout:
         self._observations = state["observations"]
         self._state = state["state"]
 
+    def _look(self, observations: dict[str, np.ndarray], first: np.ndarray, state: State) -> PolicyOutput:
+        """What the network says about one step; arrays go to wherever it lives."""
+        device = self.network.policy_head.weight.device
+        return self.network.act(
+            as_tensors(observations, device), torch.as_tensor(first, device=device), tuple(x.to(device) for x in state)
+        )
+
+    def _values_of(self, fragment: Fragment, recorded: list[np.ndarray]) -> dict[str, np.ndarray]:
+        """The columns VALUE, NEXT_VALUE and FOLLOWING_VALUE: only the last row and final states must be looked at."""
+        last = {key: rows[-1] for key, rows in fragment.observations.items()}
+        values = np.stack([*recorded, _array(self._look(last, fragment.first[-1], self._state).value)])
+        after = values[1:].copy()
+        if len(fragment.final_index):
+            going_on = np.zeros(len(fragment.final_index), bool)
+            states = tuple(torch.from_numpy(part) for part in fragment.final_state)
+            step, lane = fragment.final_index.T
+            after[step, lane] = _array(self._look(fragment.finals, going_on, states).value)
+        return {VALUE: values[:-1], NEXT_VALUE: after, FOLLOWING_VALUE: values[1:]}
+
     def _stack_states(self, states: list[tuple[torch.Tensor, ...]]) -> tuple[np.ndarray, ...]:
         """[layers, F, hidden] each."""
         if not states:
-            return tuple(part[:, :0].numpy() for part in self._state)
-        return tuple(torch.stack(parts, 1).numpy() for parts in zip(*states, strict=True))
+            return tuple(_array(part[:, :0]) for part in self._state)
+        return tuple(_array(torch.stack(parts, 1)) for parts in zip(*states, strict=True))
 
     def _last_features(self, features: list[np.ndarray], rows: dict[str, np.ndarray]) -> np.ndarray:
         """[T + 1, N, d]: the recorded encodings and that of the last row, which nobody has acted on yet."""
-        last = self._network.encoder({key: torch.from_numpy(value[-1]) for key, value in rows.items()})
-        return np.stack([*features, last.numpy()])
+        last = self.network.encoder(
+            as_tensors({key: value[-1] for key, value in rows.items()}, self.network.policy_head.weight.device)
+        )
+        return np.stack([*features, _array(last)])
+
+
+def _array(tensor: torch.Tensor) -> np.ndarray:
+    return tensor.cpu().numpy()
 
 
 def sample(logits: torch.Tensor, random: torch.Generator) -> torch.Tensor:

@@ -23,7 +23,7 @@ from ray.rllib.utils.metrics import (
 
 from bonuslab.algorithms.fragment import Fragment
 from bonuslab.algorithms.module import PolicyModule
-from bonuslab.algorithms.rollout import Rollout
+from bonuslab.algorithms.rollout import Rollout, Stop
 from bonuslab.envs.catalogue import make_lanes
 
 STREAMS_PER_LIFE = 1_000_003
@@ -36,13 +36,14 @@ class Failure:
     RLlib kills a worker whose method raises and shows its user "actor died"; the real message would be lost.
     """
 
-    def __init__(self, error: BaseException) -> None:
+    def __init__(self, error: BaseException, kind: str = "runner") -> None:
+        self.kind = kind
         self.text = f"{type(error).__name__}: {error}"
         self.details = "".join(traceback.format_exception(error))
 
     def raise_here(self) -> NoReturn:
         """Raise the exception's message in this process, with the other's traceback as a note."""
-        error = RunnerError(f"a runner failed: {self.text}")
+        error = RunnerError(f"a {self.kind} failed: {self.text}")
         error.add_note(self.details)
         raise error
 
@@ -57,11 +58,14 @@ class EpisodeSummary(NamedTuple):
     total_reward: float
     length: int
     won: bool
+    metrics: dict[str, float] = {}  # noqa: RUF012 (never written to)
 
 
 class FragmentRunner(EnvRunner, Checkpointable):
     """Plays N lanes and hands out fragments by reference."""
 
+    keep_values = False
+    """Whether fragments carry the policy's values."""
     worker_index: int
     num_env_steps_sampled_lifetime: int
 
@@ -94,6 +98,7 @@ class FragmentRunner(EnvRunner, Checkpointable):
             seed=(self._seed or 0) + STREAMS_PER_LIFE * (1 + self._incarnation),
             keep_features=self.config.needs_policy_features(),
             life=self._incarnation,
+            keep_values=self.keep_values,
         )
 
     def make_module(self) -> None:
@@ -106,9 +111,9 @@ class FragmentRunner(EnvRunner, Checkpointable):
         spaces = (self.env.observation_space, self.env.action_space)
         return {INPUT_ENV_SPACES: spaces, DEFAULT_MODULE_ID: spaces}
 
-    def sample(self, **_: Any) -> Fragment:
+    def sample(self, stop: Stop | None = None, **_: Any) -> Fragment:
         """The next fragment; its episodes wait for `take_episodes`."""
-        fragment, finished = self.rollout.collect(self.config.rollout_fragment_length, self._weights_version)
+        fragment, finished = self.rollout.collect(self.config.rollout_fragment_length, self._weights_version, stop)
         steps = fragment.action.size
         self.num_env_steps_sampled_lifetime += steps
         self.metrics.log_value(NUM_ENV_STEPS_SAMPLED, steps, reduce="sum")
@@ -116,7 +121,9 @@ class FragmentRunner(EnvRunner, Checkpointable):
         self.metrics.log_value(NUM_EPISODES, len(finished), reduce="sum")
         self.metrics.log_value(NUM_EPISODES_LIFETIME, len(finished), reduce="lifetime_sum")
         self._episodes += [
-            EpisodeSummary(float(episode.total_reward), episode.length, episode.end_status == "won")
+            EpisodeSummary(
+                float(episode.total_reward), episode.length, episode.end_status == "won", dict(episode.metrics)
+            )
             for episode in finished
         ]
         return fragment

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import gymnasium as gym
 import torch
 
 from bonuslab.algorithms.connectors.intrinsic_reward import FRAGMENT, METRICS
 from bonuslab.algorithms.fragment import Fragment, join_lanes
+
+P = TypeVar("P")
 
 
 class SharedBonus:
@@ -19,14 +21,25 @@ class SharedBonus:
     """
 
     def __init__(
-        self, config: Any, observation_space: gym.Space, action_space: gym.Space, state: dict[str, Any] | None = None
+        self,
+        config: Any,
+        observation_space: gym.Space,
+        action_space: gym.Space,
+        state: dict[str, Any] | None = None,
+        device: str | None = None,
     ) -> None:
+        """`device` is that of the configuration's GPUs for the bonus actor unless it is given."""
         if not config.serial:
             torch.set_num_threads(config.threads_per_bonus)
-        device = "cuda" if config.num_gpus_for_bonus > 0 else "cpu"
+        if device is None:
+            device = "cuda" if config.num_gpus_for_bonus > 0 else "cpu"
         self._pipeline = config.build_learner_connector(observation_space, action_space, device=device)
         if state is not None:
             self.set_state(state)
+
+    def find(self, kind: type[P]) -> P:
+        """The piece of this kind in the pipeline."""
+        return next(piece for piece in self._pipeline.connectors if isinstance(piece, kind))
 
     def process(self, *fragments: Fragment) -> tuple[Fragment, dict[str, float]]:
         """One fragment of all lanes with its reward columns, and the bonus's metrics."""

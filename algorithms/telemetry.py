@@ -25,6 +25,12 @@ GAUGES = {
     "queue_depth": ("queue_depth",),
 }
 """Gauge `bonuslab_<name>` by its place in RLlib's results."""
+WORKER_GAUGES = {
+    "workers": ("workers", "num_workers"),
+    "preempted_share": ("workers", "preempted_share"),
+    "rollout_seconds": ("workers", "rollout_seconds_mean"),
+}
+"""More of them, which DD-PPO has."""
 PARTS = "bonus_part"
 """One more gauge, tagged with `part`, for each of the bonus's metrics: its terms, σ and the losses of its models."""
 
@@ -37,7 +43,7 @@ class Telemetry:
         keys = tuple(self._tags)
         self._gauges = {
             name: Gauge(f"bonuslab_{name}", description=" ".join(place), tag_keys=keys)
-            for name, place in GAUGES.items()
+            for name, place in (GAUGES | WORKER_GAUGES).items()
         }
         self._parts = Gauge(f"bonuslab_{PARTS}", description="metrics of the bonus", tag_keys=(*keys, "part"))
 
@@ -45,7 +51,7 @@ class Telemetry:
         """Set every gauge whose value is in the results; what was set, by name."""
         if not ray.is_initialized():
             return {}
-        values = {name: _look_up(results, place) for name, place in GAUGES.items()}
+        values = {name: _look_up(results, place) for name, place in (GAUGES | WORKER_GAUGES).items()}
         published = {name: float(value) for name, value in values.items() if isinstance(value, int | float)}
         for name, value in published.items():
             self._gauges[name].set(value, tags=self._tags)

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from bonuslab.experiments.benchmarks.measurement import Measurement
 
-PARTS = ("envs", "bonuses", "networks", "impala")
+PARTS = ("envs", "bonuses", "networks", "impala", "ddppo")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -12,7 +12,7 @@ from bonuslab.algorithms.bonuses.episodic_counter import EpisodicCounter
 from bonuslab.algorithms.bonuses.registry import register
 from bonuslab.algorithms.bonuses.setting import Setting
 from bonuslab.algorithms.bonuses.sources.adversary import adversary
-from bonuslab.algorithms.bonuses.state_features import named_feature
+from bonuslab.algorithms.bonuses.state_features import check_feature
 from bonuslab.algorithms.fragment import Fragment
 from bonuslab.envs.errors import InvalidInput
 
@@ -41,7 +41,7 @@ class AGAC(Bonus):
     when = "Where new behaviour matters more than new states."
 
     def __post_init__(self) -> None:
-        named_feature(self.feature)
+        check_feature(self.feature)
         if not self.episodic_coefficient >= 0:
             raise InvalidInput(f"agac's episodic_coefficient must be 0 or more, not {self.episodic_coefficient}")
 

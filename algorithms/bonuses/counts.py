@@ -11,9 +11,10 @@ from bonuslab.algorithms.bonuses.base import Bonus
 from bonuslab.algorithms.bonuses.count_table import CountTable
 from bonuslab.algorithms.bonuses.episodic_counter import EpisodicCounter
 from bonuslab.algorithms.bonuses.hashing import chain
+from bonuslab.algorithms.bonuses.joint_experience import join_in_time
 from bonuslab.algorithms.bonuses.registry import register
 from bonuslab.algorithms.bonuses.setting import Setting
-from bonuslab.algorithms.bonuses.state_features import feature_of, fragment_keys, named_feature
+from bonuslab.algorithms.bonuses.state_features import check_feature, feature_of, fragment_keys
 from bonuslab.algorithms.fragment import Fragment
 
 
@@ -22,7 +23,7 @@ class GlobalCount(Bonus):
     """b_t = 1 / √N(ψ(s_{t+1})), N over all experience, s_{t+1} itself included.
 
     States are counted in the order of time, at equal times in the order of lanes; the first state of an episode
-    counts as a visit and pays nothing. `count_scope="runner"` keeps a table for each lane, as the released program
+    counts as a visit and pays nothing. Workers of DD-PPO count as one: each counts what all have seen. `count_scope="runner"` keeps a table for each lane, as the released program
     did by accident: its table was copied into each of 256 actor processes, which had one environment each.
     """
 
@@ -36,7 +37,7 @@ class GlobalCount(Bonus):
     when = "One environment, or contexts that share what ψ shows: messages, rooms."
 
     def __post_init__(self) -> None:
-        named_feature(self.feature)
+        check_feature(self.feature)
 
     def setup(self, setting: Setting) -> None:
         self._feature = feature_of(self.feature, setting.observation_space)
@@ -50,7 +51,8 @@ class GlobalCount(Bonus):
             visited = chain(visited, fragment.lane.astype(np.uint64)[:, None])
         counted = np.stack([fragment.first[:T], np.ones((T, N), bool)], axis=2)
         counts = np.ones((T, N, 2), np.uint64)
-        counts[counted] = self._table.count(visited[counted])
+        joint = join_in_time(self.setting.replicas, np.nonzero(counted)[0], visited[counted])
+        counts[counted] = self._table.count(joint.rows)[joint.own]
         return torch.from_numpy(1 / np.sqrt(counts[:, :, 1])).to(self.setting.device)
 
     def state_dict(self) -> dict[str, Any]:
@@ -80,7 +82,7 @@ class EpisodicCount(Bonus):
     when = "Contexts that share little: each episode is to be covered anew."
 
     def __post_init__(self) -> None:
-        named_feature(self.feature)
+        check_feature(self.feature)
 
     def setup(self, setting: Setting) -> None:
         self._counter = EpisodicCounter(self.feature, setting)

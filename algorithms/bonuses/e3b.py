@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import torch
@@ -10,6 +11,7 @@ from bonuslab.algorithms.bonuses.base import Bonus, Metrics
 from bonuslab.algorithms.bonuses.elliptical import EpisodicElliptical
 from bonuslab.algorithms.bonuses.registry import register
 from bonuslab.algorithms.bonuses.setting import Setting
+from bonuslab.algorithms.bonuses.sources.frame_encoder import frame_encoder
 from bonuslab.algorithms.bonuses.sources.inverse_dynamics import inverse_dynamics
 from bonuslab.algorithms.bonuses.sources.policy_encoder import policy_encoder
 from bonuslab.algorithms.bonuses.sources.random_encoder import random_encoder
@@ -31,8 +33,9 @@ class E3B(Bonus):
 
     ridge: float = 0.1
     """λ: paper's table; 1.0 in Montezuma's Revenge."""
-    encoder: Literal["inverse", "random", "policy"] = "inverse"
-    """φ: learnt by inverse dynamics, a fixed random network, or the policy's own encoder."""
+    encoder: Literal["inverse", "random", "policy", "atari"] = "inverse"
+    """φ: learnt by inverse dynamics, a fixed random network, the policy's own encoder, or Montezuma's fixed random
+    network on the whitened last frame."""
     convention: Literal["reference", "paper"] = "reference"
     learning_rate: float = _DEFAULT_LEARNING_RATE
     """Of φ and its inverse-dynamics head; encoder=inverse only. Paper's table."""
@@ -70,4 +73,9 @@ class E3B(Bonus):
     def _make_source(self, setting: Setting) -> Source:
         if self.encoder == "inverse":
             return inverse_dynamics(setting, self.learning_rate)
-        return random_encoder(setting) if self.encoder == "random" else policy_encoder(setting)
+        makers: dict[str, Callable[[Setting], Source]] = {
+            "random": random_encoder,
+            "policy": policy_encoder,
+            "atari": frame_encoder,
+        }
+        return makers[self.encoder](setting)

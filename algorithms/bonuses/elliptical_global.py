@@ -9,6 +9,7 @@ import torch
 
 from bonuslab.algorithms.bonuses.base import Bonus, Metrics
 from bonuslab.algorithms.bonuses.covariance_root import CovarianceRoot
+from bonuslab.algorithms.bonuses.joint_experience import join_in_time
 from bonuslab.algorithms.bonuses.registry import register
 from bonuslab.algorithms.bonuses.setting import Setting
 from bonuslab.algorithms.bonuses.sources.inverse_dynamics import inverse_dynamics
@@ -66,8 +67,9 @@ class EllipticalGlobal(Bonus):
         T, N, d = features.shape
         rows = features.reshape(T * N, d).cpu().numpy().astype(np.float64) / np.sqrt(self.ridge)
         root = self._root or CovarianceRoot.identity(d)
-        bonus, self._root = root.extend(rows)
-        return torch.from_numpy(bonus.reshape(T, N)).to(features.device)
+        joint = join_in_time(self.setting.replicas, np.repeat(np.arange(T), N), rows)
+        bonus, self._root = root.extend(joint.rows)
+        return torch.from_numpy(bonus[joint.own].reshape(T, N)).to(features.device)
 
     def learn(self, fragment: Fragment) -> Metrics:
         return self.source.learn(fragment)

@@ -11,14 +11,17 @@ import torch
 
 from bonuslab.algorithms.bonuses.base import Bonus, Metrics
 from bonuslab.algorithms.bonuses.combinators import combine, restrict
-from bonuslab.algorithms.bonuses.normalise import Normaliser, make_normaliser
+from bonuslab.algorithms.bonuses.normalise import make_normaliser
 from bonuslab.algorithms.bonuses.setting import Setting
+from bonuslab.algorithms.bonuses.sources.source import Source
 from bonuslab.algorithms.bonuses.terms import Terms
 from bonuslab.algorithms.finite import require_finite
 from bonuslab.algorithms.fragment import Fragment
 from bonuslab.envs.errors import InvalidInput, unknown
 
 NormaliseAt = Literal["combined", "terms"]
+_COMBINED = "combined bonus"
+"""The part of the whole expression among those that have a σ; the space keeps it apart from any term's name."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,9 @@ class IntrinsicModel:
 
     `normalise` is `std`, `reference` or `none`; `normalise_at` says what is divided by its σ: the `combined` bonus, as
     in the paper, or each of its `terms` before they are combined. σ takes in a fragment before it is divided.
+
+    Metrics of a term are the same in both cases: `raw_mean`, `sigma`, the σ of that term alone, and `normalised_mean`,
+    their ratio. σ of the combined bonus would say little about a term: a product's has the unit of all its factors.
     """
 
     def __init__(
@@ -59,7 +65,9 @@ class IntrinsicModel:
         normalise: str = "std",
         normalise_at: NormaliseAt = "combined",
         coefficient: float = 1.0,
+        updates: int = 1,
     ) -> None:
+        """`updates` is how often the models learn from each fragment."""
         if normalise_at not in ("combined", "terms"):
             raise unknown("place to normalise", normalise_at, ["combined", "terms"])
         if not np.isfinite(coefficient):
@@ -67,10 +75,11 @@ class IntrinsicModel:
         self.bonus = bonus
         self.setting = setting
         self.coefficient = coefficient
+        self._updates = updates
         self._normalise = normalise
         self._normalise_at = normalise_at
         self._terms = Terms(bonus, setting)
-        parts = self._terms.labels.values() if normalise_at == "terms" else ["combined"]
+        parts = [*self._terms.labels.values(), *([_COMBINED] if normalise_at == "combined" else [])]
         self._normalisers = {part: make_normaliser(normalise) for part in parts}
         self._episodic = restrict(bonus, "episodic")
         self._global = restrict(bonus, "global")
@@ -84,18 +93,22 @@ class IntrinsicModel:
         raw = self._terms.compute(fragment)
         combined = combine(self.bonus, raw)
         bonus_raw = _column("bonus_raw", combined)  # before the normaliser sees it
+        labels = self._terms.labels
+        if learn:
+            self._take_in({labels[term]: value for term, value in raw.items()} | {_COMBINED: combined}, fragment)
         metrics: Metrics = {}
+        for term, value in raw.items():
+            mean, sigma = float(value.mean()), self._normalisers[labels[term]].sigma
+            metrics |= {
+                f"term/{labels[term]}/raw_mean": mean,
+                f"term/{labels[term]}/sigma": sigma,
+                f"term/{labels[term]}/normalised_mean": mean / sigma,
+            }
         if self._normalise_at == "terms":
-            scaled = {}
-            for term, value in raw.items():
-                label = self._terms.labels[term]
-                scaled[term] = self._divide(label, value, learn)
-                metrics[f"term/{label}/normalised_mean"] = float(scaled[term].mean())
-                metrics[f"term/{label}/sigma"] = self._normalisers[label].sigma
-            normalised = combine(self.bonus, scaled)
+            normalised = combine(self.bonus, {term: self._divide(labels[term], value) for term, value in raw.items()})
         else:
-            normalised = self._divide("combined", combined, learn)
-            metrics["bonus/sigma"] = self._normalisers["combined"].sigma
+            normalised = self._divide(_COMBINED, combined)
+            metrics["bonus/sigma"] = self._normalisers[_COMBINED].sigma
         batch = IntrinsicBatch(
             bonus=_column("bonus", self.coefficient * normalised),
             bonus_raw=bonus_raw,
@@ -105,10 +118,21 @@ class IntrinsicModel:
         )
         metrics |= {f"{name}/mean": float(values.mean()) for name, values in batch.columns().items()}
         metrics["bonus/max"] = float(batch.bonus.max())
-        metrics |= {f"term/{self._terms.labels[term]}/raw_mean": float(value.mean()) for term, value in raw.items()}
-        if learn:
+        for update in range(self._updates if learn else 0):
+            if update:
+                self.setting.again()
             metrics |= {f"learn/{key}": value for key, value in self._terms.learn(fragment).items()}
         return batch
+
+    @property
+    def warms_up(self) -> bool:
+        """Whether `warm_up` would change anything."""
+        return any(type(source).warm_up is not Source.warm_up for source in self.setting.sources.values())
+
+    def warm_up(self, fragment: Fragment) -> None:
+        """Take in what a random policy saw: it moves observation statistics alone, no network, memory or count."""
+        for source in self.setting.sources.values():
+            source.warm_up(fragment)
 
     def state_dict(self) -> dict[str, Any]:
         """A snapshot of everything learnt and remembered, which later steps do not change."""
@@ -142,11 +166,17 @@ class IntrinsicModel:
             "normalise_at": self._normalise_at,
         }
 
-    def _divide(self, part: str, values: torch.Tensor, learn: bool) -> torch.Tensor:
-        normaliser: Normaliser = self._normalisers[part]
-        if learn:
-            normaliser.update(values.numpy())
-        sigma = torch.tensor(normaliser.sigma, dtype=torch.float64)
+    def _take_in(self, values: dict[str, torch.Tensor], fragment: Fragment) -> None:
+        """Show each normaliser its part's values, [T, N], of all replicas: one exchange for all parts."""
+        prepared = tuple(
+            normaliser.prepare(values[part].numpy(), fragment.lane) for part, normaliser in self._normalisers.items()
+        )
+        gathered = self.setting.replicas.gather(prepared)  # replica by part
+        for normaliser, *everyones in zip(self._normalisers.values(), *gathered, strict=True):
+            normaliser.update(*everyones)
+
+    def _divide(self, part: str, values: torch.Tensor) -> torch.Tensor:
+        sigma = torch.tensor(self._normalisers[part].sigma, dtype=torch.float64)
         return values / require_finite(f"σ of {part}", sigma)
 
     @staticmethod

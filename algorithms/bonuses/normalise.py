@@ -16,8 +16,12 @@ _SMALLEST_RELATIVE_SIGMA = 1e-12
 class Normaliser:
     """σ = 1: the bonus is left as it is (`normalise: none`)."""
 
-    def update(self, values: np.ndarray) -> None:
-        """Take in one fragment's bonuses, [T, N]."""
+    def prepare(self, values: np.ndarray, lane: np.ndarray) -> np.ndarray:
+        """What `update` wants of one fragment's bonuses, [T, N], of these lanes; replicas exchange it."""
+        return values
+
+    def update(self, *values: np.ndarray) -> None:
+        """Take in one fragment's bonuses, [T, N], or those of the fragments of all replicas."""
 
     @property
     def sigma(self) -> float:
@@ -48,9 +52,10 @@ class RunningStd(Normaliser):
         self.mean = 0.0
         self.sum_of_squares = 0.0
 
-    def update(self, values: np.ndarray) -> None:
-        """Merge the moments of one fragment's bonuses."""
-        self._merge(np.asarray(values, np.float64), values.size)
+    def update(self, *values: np.ndarray) -> None:
+        """Merge the moments of bonuses."""
+        joined = _joined(values)
+        self._merge(joined, len(joined))
 
     @property
     def sigma(self) -> float:
@@ -93,16 +98,58 @@ class ReferenceStd(RunningStd):
     with μ near σ, hence divided by some twenty times their true σ. B is the number of lanes of the fragment.
     """
 
-    def update(self, values: np.ndarray) -> None:
-        """Merge one batch, [T, B], counted as T values."""
-        self._merge(np.asarray(values, np.float64), len(values))
+    def update(self, *values: np.ndarray) -> None:
+        """Merge one batch, [T, B], counted as T values; of several batches B is the sum and T the mean over lanes."""
+        joined = _joined(values)
+        self._merge(joined, round(len(joined) / sum(batch.shape[1] for batch in values)))
 
 
-_KINDS: dict[str, type[Normaliser]] = {"std": RunningStd, "reference": ReferenceStd, "none": Normaliser}
+class ReturnStd(RunningStd):
+    """σ of the discounted sums of bonuses R_t = γ R_{t−1} + b_t of each lane (`normalise: return`; Burda et al., 2019).
+
+    The sums go on from fragment to fragment and across the ends of episodes, as intrinsic returns do there. γ is
+    0.99, the intrinsic discount of the paper's Montezuma table.
+    """
+
+    DISCOUNT = 0.99
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sums: dict[int, float] = {}  # of each lane, so far
+
+    def prepare(self, values: np.ndarray, lane: np.ndarray) -> np.ndarray:
+        """[T, N]: the discounted sums after each step."""
+        running = np.array([self._sums.get(int(number), 0.0) for number in lane])
+        sums = np.empty(values.shape)
+        for t, row in enumerate(values):
+            running = sums[t] = self.DISCOUNT * running + row
+        self._sums |= dict(zip(lane.tolist(), running.tolist(), strict=True))
+        return sums
+
+    def state_dict(self) -> dict[str, Any]:
+        """n, μ, M₂ and every lane's sum."""
+        return super().state_dict() | {"sums": dict(self._sums)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The inverse of `state_dict`."""
+        super().load_state_dict(state)
+        self._sums = dict(state["sums"])
+
+
+def _joined(values: tuple[np.ndarray, ...]) -> np.ndarray:
+    return np.concatenate([np.asarray(batch, np.float64).ravel() for batch in values])
+
+
+_KINDS: dict[str, type[Normaliser]] = {
+    "std": RunningStd,
+    "reference": ReferenceStd,
+    "return": ReturnStd,
+    "none": Normaliser,
+}
 
 
 def make_normaliser(kind: str) -> Normaliser:
-    """A fresh normaliser: `std`, `reference` or `none`."""
+    """A fresh normaliser: `std`, `reference`, `return` or `none`."""
     if kind not in _KINDS:
         raise unknown("normalisation", kind, _KINDS)
     return _KINDS[kind]()

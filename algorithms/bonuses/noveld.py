@@ -11,7 +11,7 @@ from bonuslab.algorithms.bonuses.episodic_counter import EpisodicCounter
 from bonuslab.algorithms.bonuses.registry import register
 from bonuslab.algorithms.bonuses.setting import Setting
 from bonuslab.algorithms.bonuses.sources.distillation import distillation
-from bonuslab.algorithms.bonuses.state_features import named_feature
+from bonuslab.algorithms.bonuses.state_features import check_feature
 from bonuslab.algorithms.fragment import Fragment
 from bonuslab.envs.errors import InvalidInput
 
@@ -31,7 +31,7 @@ class NovelD(Bonus):
     """Pay only for the first visit of the episode, as NovelD alone does."""
     feature: str = "observation"
     """ψ of the episodic count."""
-    networks: Literal["shared", "full"] = "shared"
+    networks: Literal["shared", "full", "atari"] = "shared"
     """As for `rnd`."""
     convention: Literal["reference", "paper"] = "reference"
     """Norm (what was run) or its square (the paper's equation)."""
@@ -42,7 +42,7 @@ class NovelD(Bonus):
     when = "As RND, and where only crossing into new territory should pay."
 
     def __post_init__(self) -> None:
-        named_feature(self.feature)
+        check_feature(self.feature)
         if not self.c >= 0:
             raise InvalidInput(f"noveld's c must be 0 or more, not {self.c}")
 

@@ -17,6 +17,10 @@ best value but not the value; 100 is ours, the middle of that range rounded down
 _DETAILS = "paper, appendix Algorithm Details"
 _BETA = f"{_DETAILS}; β = {BETA} is ours (tuned over 1..100000, best value not reported)"
 
+_MONTEZUMA = "paper, appendix Experiment Details for Montezuma's Revenge"
+_RND_MONTEZUMA = "rnd(networks=atari, keep=0.25)"
+_E3B_MONTEZUMA = "e3b(encoder=atari, ridge=1)"
+
 
 @dataclass(frozen=True)
 class Preset:
@@ -53,6 +57,9 @@ PRESETS: dict[str, Preset] = {
         ),
         Preset("ride_alone", "ride", "paper, equation RIDE"),
         Preset("icm_alone", "icm", "paper, section 3.5 (Habitat); forward loss 1.0: table ICM"),
+        Preset("rnd_montezuma", _RND_MONTEZUMA, f"{_MONTEZUMA}; UpdateProportion 0.25"),
+        Preset("e3b_montezuma", _E3B_MONTEZUMA, f"{_MONTEZUMA}; fixed random encoder, ridge 1.0"),
+        Preset("e3b_x_rnd_montezuma", f"{_E3B_MONTEZUMA} * {_RND_MONTEZUMA}", f"{_MONTEZUMA}; product: section 3.5"),
         Preset("no_bonus", "none", "paper: IMPALA or PPO without a bonus"),
     ]
 }

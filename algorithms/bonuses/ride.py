@@ -12,7 +12,7 @@ from bonuslab.algorithms.bonuses.episodic_counter import EpisodicCounter
 from bonuslab.algorithms.bonuses.registry import register
 from bonuslab.algorithms.bonuses.setting import Setting
 from bonuslab.algorithms.bonuses.sources.forward_dynamics import forward_dynamics
-from bonuslab.algorithms.bonuses.state_features import named_feature
+from bonuslab.algorithms.bonuses.state_features import check_feature
 from bonuslab.algorithms.fragment import Fragment
 
 
@@ -40,7 +40,7 @@ class RIDE(Bonus):
     when = "Contexts that differ, with doors, keys and objects that actions change."
 
     def __post_init__(self) -> None:
-        named_feature(self.feature)
+        check_feature(self.feature)
 
     def setup(self, setting: Setting) -> None:
         self._source = forward_dynamics(

@@ -11,6 +11,7 @@ from bonuslab.algorithms.bonuses.registry import register
 from bonuslab.algorithms.bonuses.setting import Setting
 from bonuslab.algorithms.bonuses.sources.distillation import distillation
 from bonuslab.algorithms.fragment import Fragment
+from bonuslab.envs.errors import InvalidInput
 
 
 @register("rnd")
@@ -19,22 +20,30 @@ class RND(Bonus):
 
     f̄ is a fixed random network, f a predictor trained on the states visited. `networks` says which: "shared" is a
     frozen random encoder with a small target and a deeper predictor on top, as the combined bonuses were run; "full"
-    is two whole encoders, as RND alone was run. Terms with equal parameters share one predictor.
+    is two whole encoders, as RND alone was run; "atari" is what was run on Montezuma's Revenge: networks of their own
+    on the last frame, whitened by its running moments, and b_t = ½ ‖f(s_{t+1}) − f̄(s_{t+1})‖². Terms with equal
+    parameters share one predictor.
     """
 
-    networks: Literal["shared", "full"] = "shared"
-    """Small heads on a frozen random encoder (default, cheap), or two whole encoders (RND alone)."""
+    networks: Literal["shared", "full", "atari"] = "shared"
+    """Small heads on a frozen random encoder (default, cheap), two whole encoders (RND alone), or Montezuma's."""
     convention: Literal["reference", "paper"] = "reference"
     """Norm of the error at s_{t+1} (what was run), or its square at s_t (the paper's equation)."""
     learning_rate: float = 1e-4
     """The predictor's, with Adam (paper's table)."""
+    keep: float = 1.0
+    """Share of the states, drawn at random, that each update learns from; 0.25 on Montezuma (UpdateProportion)."""
 
     scope = "global"
     equation = "‖f(s_{t+1}) − f̄(s_{t+1})‖₂"
     when = "One environment, or contexts that look alike."
 
+    def __post_init__(self) -> None:
+        if not 0 < self.keep <= 1:
+            raise InvalidInput(f"rnd: keep must be above 0 and at most 1, not {self.keep:g}")
+
     def setup(self, setting: Setting) -> None:
-        self._source = distillation(setting, self.networks, self.convention, self.learning_rate)
+        self._source = distillation(setting, self.networks, self.convention, self.learning_rate, self.keep)
 
     def compute(self, fragment: Fragment) -> torch.Tensor:
         T, N = fragment.action.shape

@@ -12,6 +12,7 @@ import gymnasium as gym
 import torch
 
 from bonuslab.algorithms.bonuses.sources.source import Source
+from bonuslab.algorithms.replicas import Alone
 
 S = TypeVar("S", bound=Source)
 
@@ -26,8 +27,8 @@ class Setting:
     """Name of the network family (`bonuslab.algorithms.networks`)."""
     seed: int = 0
     device: str = "cpu"
-    reduce_gradients: Callable[[list[torch.nn.Parameter]], None] | None = None
-    """Averages gradients over replicas before an optimiser step (DD-PPO); None where there is one model."""
+    replicas: Alone = field(default_factory=Alone)
+    """The copies of this bonus in other workers (DD-PPO), which learn and count as one with it."""
     sources: dict[str, Source] = field(default_factory=dict)
     """Networks by key. Two terms that ask for the same key get the same object."""
 
@@ -44,6 +45,11 @@ class Setting:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(zlib.crc32(f"{self.seed}/{key}".encode()))  # torch on the CPU uses 32 bits of a seed
             yield
+
+    def again(self) -> None:
+        """Let every source learn from the fragment it has just learnt from once more."""
+        for source in self.sources.values():
+            source.again()
 
     def state_dict(self) -> dict[str, Any]:
         """State of every shared source."""

@@ -4,11 +4,12 @@ Equal features always get equal keys. Different ones get different keys unless t
 states the chance of any collision is about n² / 2⁶⁵, that is 3e-6 for ten million. Positions never collide, because
 their two coordinates are mixed one-to-one.
 
-A new environment adds its own feature in its own file:
+A new environment adds its own feature in its own file, under a name of its own or, as `pixel_features.py` does for
+`position`, under a name that means the same elsewhere; which one is meant depends on what the environment shows.
 
-    @state_feature("room", "ram")
+    @state_feature("room", "room")
     def room(observations: Observations) -> Array:
-        return pair_keys(observations["ram"][:, 3], observations["ram"][:, 42])
+        return hash_rows(observations["room"])
 """
 
 from __future__ import annotations
@@ -38,39 +39,42 @@ class StateFeature:
     """{key: [B, ...]} -> [B] uint64."""
 
 
-_FEATURES: dict[str, StateFeature] = {}
+_FEATURES: dict[str, list[StateFeature]] = {}
 
 
 def state_feature(name: str, *needs: str) -> Callable[[Callable[[Observations], Array]], StateFeature]:
     """Make the decorated function {key: [B, ...]} -> [B] uint64 a feature that counts can use by `name`."""
 
     def decorate(keys: Callable[[Observations], Array]) -> StateFeature:
-        known = _FEATURES.get(name)
-        if known is not None and known.keys.__module__ != keys.__module__:
-            raise ValueError(f"state feature {name!r} is taken by {known.keys.__module__}")
-        _FEATURES[name] = StateFeature(name, needs, keys)
-        return _FEATURES[name]
+        known = _FEATURES.setdefault(name, [])
+        same = [other for other in known if other.needs == needs]
+        for other in same:
+            if other.keys.__module__ != keys.__module__:
+                raise ValueError(f"state feature {name!r} is taken by {other.keys.__module__}")
+            known.remove(other)
+        known.append(StateFeature(name, needs, keys))
+        return known[-1]
 
     return decorate
 
 
-def named_feature(name: str) -> StateFeature:
-    """The feature of this name."""
+def check_feature(name: str) -> None:
+    """Refuse a name that no feature has, whatever the environment."""
     if name not in _FEATURES:
         raise unknown("state feature", name, _FEATURES)
-    return _FEATURES[name]
 
 
 def feature_of(name: str, space: gym.spaces.Dict) -> StateFeature:
-    """The feature of this name, once it is sure that the environment shows what it reads."""
-    feature = named_feature(name)
-    missing = [key for key in feature.needs if key not in space.spaces]
-    if missing:
-        raise InvalidInput(
-            f"state feature {name!r} needs the observation {' and '.join(map(repr, missing))}; "
-            f"this environment shows {', '.join(sorted(space.spaces))}"
-        )
-    return feature
+    """The feature of this name that reads what the environment shows."""
+    check_feature(name)
+    for feature in _FEATURES[name]:
+        if all(key in space.spaces for key in feature.needs):
+            return feature
+    needs = ", or ".join(" and ".join(map(repr, feature.needs)) for feature in _FEATURES[name])
+    raise InvalidInput(
+        f"state feature {name!r} needs the observation {needs}; "
+        f"this environment shows {', '.join(sorted(space.spaces))}"
+    )
 
 
 def fragment_keys(feature: StateFeature, fragment: Fragment) -> Array:

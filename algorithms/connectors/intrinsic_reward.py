@@ -62,6 +62,7 @@ class IntrinsicReward(ConnectorV2):
                 normalise=self._bonus.normalise,
                 normalise_at=self._bonus.normalise_at,
                 coefficient=self._bonus.coefficient,
+                updates=self._bonus.updates,
             )
         return self._model
 

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections import deque
-from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import ray
 from ray.exceptions import RayActorError, RayTaskError
-from ray.rllib.algorithms.algorithm import Algorithm
 from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.rllib.core.learner.training_data import TrainingData
 from ray.rllib.utils.metrics import (
     ENV_RUNNER_RESULTS,
-    EPISODE_LEN_MEAN,
-    EPISODE_RETURN_MEAN,
     LEARNER_RESULTS,
     LEARNER_UPDATE_TIMER,
     NUM_ENV_STEPS_SAMPLED_LIFETIME,
@@ -28,29 +21,20 @@ from ray.rllib.utils.metrics import (
 from ray.tune.execution.placement_groups import PlacementGroupFactory
 
 from bonuslab.algorithms.bonus_client import LocalBonus, Processed, RemoteBonus, cause_of
-from bonuslab.algorithms.checkpoint import seal, verify
-from bonuslab.algorithms.evaluation import evaluate
+from bonuslab.algorithms.fragment_algorithm import FragmentAlgorithm
 from bonuslab.algorithms.impala.config import IMPALAConfig
 from bonuslab.algorithms.impala.learner import STATE_AFTER_UPDATE
-from bonuslab.algorithms.runner import EpisodeSummary, Failure
-from bonuslab.algorithms.telemetry import Telemetry
-from bonuslab.algorithms.without_ray import plain_objects
-from bonuslab.envs.catalogue import make_lanes
+from bonuslab.algorithms.runner import Failure
 
-BONUS_RESULTS = "bonus"
-"""Key of the bonus's metrics in results."""
 WAIT_SECONDS = 0.05
 """How long one look for finished work may wait; without it the driver would keep a core busy."""
-EPISODE_WINDOW = 100
-"""Episodes over which running means are taken."""
 RUNNER_PATIENCE_SECONDS = 60
 """How long all runners may be gone before training gives up."""
 MOST_REVIVALS = 3
 """How often all runners may die without a fragment between."""
-EVALUATION_LANES = 16
 
 
-class IMPALA(Algorithm):
+class IMPALA(FragmentAlgorithm):
     """Importance-weighted actor–learner with intrinsic rewards."""
 
     config: IMPALAConfig
@@ -70,32 +54,14 @@ class IMPALA(Algorithm):
             return request
         return PlacementGroupFactory([*request.bundles, bundle], strategy=request.strategy)
 
-    @classmethod
-    def _should_create_evaluation_env_runners(cls, eval_config: Any) -> bool:
-        """Evaluation plays its own lanes; RLlib's evaluation runners are not needed."""
-        return False
-
     def setup(self, config: IMPALAConfig) -> None:
         """Start runners and learners as RLlib does, then the shared bonus."""
-        if not config.serial:
-            # RLlib does not say why a remote runner could not be built, so a bad task or setting is found here.
-            make_lanes(config.env, 1, seed=config.seed or 0, **config.env_config).close()
-        with plain_objects():
-            super().setup(config)
+        super().setup(config)
         client = LocalBonus if self.config.serial else RemoteBonus
         self.bonus: LocalBonus | RemoteBonus = client(self.config, *self.spaces[DEFAULT_MODULE_ID])
-        self._telemetry = Telemetry(self.config)
         self._fragments: list[Any] = []
         self._batches: list[Processed] = []
-        self._episodes: deque[EpisodeSummary] = deque(maxlen=EPISODE_WINDOW)
-        self._updates = 0
         self._revivals = 0
-
-    def step(self) -> dict[str, Any]:
-        """One training iteration; its results go to Prometheus too."""
-        results = super().step()
-        self._telemetry.publish(results)
-        return results
 
     def training_step(self) -> None:
         """Work until the learner has been updated at least once."""
@@ -108,14 +74,6 @@ class IMPALA(Algorithm):
                 self._learn()
         self.metrics.log_value("queue_depth", self.bonus.depth + len(self._batches), window=20)
         self._log_episodes()
-
-    def _log_episodes(self) -> None:
-        """Means over the last episodes of all runners; RLlib would forget them after each iteration."""
-        if not self._episodes:
-            return
-        returns, lengths, wins = zip(*self._episodes, strict=True)
-        for name, values in ((EPISODE_RETURN_MEAN, returns), (EPISODE_LEN_MEAN, lengths), ("win_rate", wins)):
-            self.metrics.log_value((ENV_RUNNER_RESULTS, name), float(np.mean(values)), window=1)
 
     def _collect_fragments(self) -> None:
         """Take finished fragments from the runners, unless enough batches wait already (back-pressure)."""
@@ -163,8 +121,7 @@ class IMPALA(Algorithm):
         while len(self._batches) >= needed:
             batches, self._batches = self._batches[:needed], self._batches[needed:]
             for batch in batches:
-                for name, value in batch.metrics.items():
-                    self.metrics.log_value((BONUS_RESULTS, name), value, window=20)
+                self._log_bonus(batch.metrics)
             self._update([batch.batch for batch in batches])
 
     def _update(self, batches: list[Any]) -> None:
@@ -202,62 +159,17 @@ class IMPALA(Algorithm):
                 func="set_state", kwargs={"state": state}, local_env_runner=False, timeout_seconds=0.0
             )
 
-    @property
-    def env_steps(self) -> int:
-        """Environment steps sampled since the run began."""
-        return int(self.metrics.peek((ENV_RUNNER_RESULTS, NUM_ENV_STEPS_SAMPLED_LIFETIME), default=0))
-
-    def evaluate(self, parallel_train_future: Any = None) -> dict[str, dict[str, float]]:
-        """Play `evaluation_duration` episodes on held-out contexts, greedily and sampled; always the same contexts."""
-        module = self.config.get_rl_module_spec(spaces=self.spaces, inference_only=True).build()
-        module.set_state(self.learner_group.get_weights()[DEFAULT_MODULE_ID])
-        episodes = int(self.config.evaluation_duration)
-        settings = {**self.config.env_config, "contexts": "inf", "held_out": True, "seed": self.config.seed or 0}
-        results = {}
-        for mode in ("greedy", "sampled"):
-            lanes = make_lanes(self.config.env, min(EVALUATION_LANES, episodes), **settings)
-            try:
-                outcome = evaluate(module.network, lanes, episodes, greedy=mode == "greedy", seed=settings["seed"])
-            finally:
-                lanes.close()
-            results[mode] = outcome.metrics()
-        return results
-
     def get_state(self, *arguments: Any, **options: Any) -> dict[str, Any]:
         """RLlib's state (in serial mode with the running episodes) and the bonus's."""
-        state = super().get_state(*arguments, **options)
-        ours = {"bonus": self.bonus.get_state(), "updates": self._updates, "episodes": list(self._episodes)}
-        return state | ours
+        return super().get_state(*arguments, **options) | {"bonus": self.bonus.get_state()}
 
     def set_state(self, state: dict[str, Any]) -> None:
         """The inverse of `get_state`. Remote runners begin new episodes, with contexts they have not met."""
         super().set_state(state)
         if "bonus" in state:
             self.bonus.set_state(state["bonus"])
-            self._updates = state["updates"]
-            self._episodes = deque(state["episodes"], maxlen=EPISODE_WINDOW)
         if not self.config.serial:
             self._tell_runners({NUM_ENV_STEPS_SAMPLED_LIFETIME: self.env_steps})
-
-    def save_to_path(self, path: str | Path | None = None, **options: Any) -> str:
-        """RLlib's checkpoint, sealed with checksums as the last act of writing it."""
-        written = super().save_to_path(path, **options)
-        seal(Path(written))
-        return written
-
-    @classmethod
-    def from_checkpoint(cls, path: Any, filesystem: Any = None, **options: Any) -> Any:
-        """An algorithm that goes on where the checkpoint was written; a damaged checkpoint is refused first of all."""
-        folder = str(getattr(path, "path", path))
-        if filesystem is None and "://" not in folder:
-            verify(Path(folder))
-        return super().from_checkpoint(path, filesystem, **options)
-
-    def restore_from_path(self, path: str | Path, *arguments: Any, **options: Any) -> None:
-        """Restore a checkpoint after making sure that it is whole."""
-        verify(Path(path))
-        with plain_objects() if self.config.serial else nullcontext():
-            super().restore_from_path(path, *arguments, **options)
 
     def cleanup(self) -> None:
         """Stop everything this algorithm has started."""

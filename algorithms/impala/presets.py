@@ -7,7 +7,7 @@ and several clipped passes over each batch, so that a few hundred thousand steps
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from bonuslab.algorithms.impala.config import IMPALAConfig
@@ -132,15 +132,3 @@ def preset(name: str) -> Preset:
     if name not in PRESETS:
         raise unknown("preset", name, PRESETS)
     return PRESETS[name]
-
-
-def overridden(base: Preset, **changes: object) -> Preset:
-    """A preset with some numbers changed; an unknown name is refused."""
-    known = {item.name for item in fields(Preset)}
-    for name in changes:
-        if name not in known:
-            raise unknown("setting", name, known)
-    return replace(base, **changes)  # type: ignore[arg-type]
-
-
-__all__ = ["LAPTOP", "PAPER", "PRESETS", "Preset", "overridden", "preset"]

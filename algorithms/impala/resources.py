@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 
-import ray
-import torch
-
 from bonuslab.algorithms.impala.config import IMPALAConfig
-from bonuslab.envs.errors import unknown
+from bonuslab.algorithms.machine_size import machine_size, plan_name
 
 
 @dataclass(frozen=True)
@@ -81,23 +77,10 @@ def cluster(cpus: int, gpus: float) -> Plan:
     )
 
 
-PLANS = ("auto", "laptop", "workstation", "cluster")
-
-
 def choose_plan(name: str = "auto", cpus: int | None = None, gpus: float | None = None) -> Plan:
     """The named plan for what is there, or the one that fits it best."""
-    if name not in PLANS:
-        raise unknown("resource plan", name, PLANS)
-    nodes = 1
-    if ray.is_initialized():
-        total = ray.cluster_resources()
-        nodes = len(ray.nodes())
-        cpus = int(total.get("CPU", 1)) if cpus is None else cpus
-        gpus = total.get("GPU", 0.0) if gpus is None else gpus
-    cpus = (os.cpu_count() or 1) if cpus is None else cpus
-    gpus = float(torch.cuda.device_count()) if gpus is None else gpus
-    if name == "auto":
-        name = "cluster" if nodes > 1 else "laptop" if cpus < 4 else "workstation"
+    size = machine_size(cpus, gpus)
+    name = plan_name(name, size)
     if name == "laptop":
         return LAPTOP
-    return workstation(cpus, gpus) if name == "workstation" else cluster(cpus, gpus)
+    return workstation(size.cpus, size.gpus) if name == "workstation" else cluster(size.cpus, size.gpus)

@@ -8,14 +8,23 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+ROUND_TO = 32
+"""Where there are more distinct rows, their number is rounded up to a multiple of this."""
 _WORD = 8  # bytes
 
 
 def per_distinct(trunk: Callable[[Tensor], Tensor], rows: Tensor, fewest: int = 2) -> Tensor:
-    """`trunk(rows)` [B, d] for rows [B, ...], computed once for equal rows; fewer than `fewest` are not compared."""
+    """`trunk(rows)` [B, d] for rows [B, ...], computed once for equal rows; fewer than `fewest` are not compared.
+
+    The trunk sees some rows twice, so that its batch sizes repeat. For each new size oneDNN compiles new programs and
+    keeps a thousand of them; sizes that never repeat cost that time and scatter the programs over the heap, which
+    cannot be used again between them and grows.
+    """
     if len(rows) < fewest:
         return trunk(rows)
     example, place = distinct_rows(rows.flatten(1))
+    if len(example) > ROUND_TO:
+        example = torch.cat([example, example[: -len(example) % ROUND_TO]])
     return functional.embedding(place, trunk(rows[example]))
 
 

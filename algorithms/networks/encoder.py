@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+
+from bonuslab.algorithms.tensors import as_tensor
 
 Observations = Mapping[str, Tensor]
 
@@ -24,7 +25,4 @@ class Encoder(nn.Module):
 
 def as_tensors(observations: Mapping[str, np.ndarray], device: str | torch.device = "cpu") -> dict[str, Tensor]:
     """The same observations as tensors; on the CPU they share memory with the arrays."""
-    with warnings.catch_warnings():
-        # Arrays from Ray's object store are read-only, which is all that networks do with observations.
-        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
-        return {key: torch.as_tensor(rows, device=device) for key, rows in observations.items()}
+    return {key: as_tensor(rows, device) for key, rows in observations.items()}

@@ -1,4 +1,4 @@
-"""The actor-critic network around an encoder: an optional LSTM, a policy head and a value head."""
+"""The actor-critic network around an encoder: an optional LSTM, a policy head and one or two values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PolicyOutput(NamedTuple):
     logits: Tensor
     """[..., N, A]."""
     value: Tensor
-    """[..., N]."""
+    """[..., N], or [..., N, values] where there are several."""
     state: State
     """Recurrent state after the last row: [layers, N, hidden] each; empty without an LSTM."""
     features: Tensor
@@ -28,13 +28,16 @@ class PolicyOutput(NamedTuple):
 class PolicyNetwork(nn.Module):
     """Encoder, LSTM and heads; acting on one step and learning on an unroll run the same code."""
 
-    def __init__(self, encoder: Encoder, num_actions: int, core_size: int | None, core_layers: int = 1) -> None:
+    def __init__(
+        self, encoder: Encoder, num_actions: int, core_size: int | None, core_layers: int = 1, num_values: int = 1
+    ) -> None:
+        """`num_values` is 2 where extrinsic and intrinsic returns are predicted apart."""
         super().__init__()
         self.encoder = encoder
         self.core = None if core_size is None else ResettingLSTM(encoder.output_size, core_size, core_layers)
         width = encoder.output_size if core_size is None else core_size
         self.policy_head = nn.Linear(width, num_actions)
-        self.value_head = nn.Linear(width, 1)
+        self.value_head = nn.Linear(width, num_values)
 
     def initial_state(self, num_lanes: int) -> State:
         """The state before an episode: zeros [layers, N, hidden], or nothing without an LSTM."""
@@ -55,7 +58,7 @@ class PolicyNetwork(nn.Module):
         core = features
         if self.core is not None:
             core, state = self.core(features, first, state)
-        value = self.value_head(core).squeeze(-1)
+        value = self.value_head(core).squeeze(-1)  # squeezes a single value, leaves two alone
         return PolicyOutput(self.policy_head(core), value, state, features)
 
     def num_parameters(self) -> int:

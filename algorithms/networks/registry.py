@@ -25,18 +25,22 @@ class Family:
     core_size: int
     """Units in each layer of the policy's LSTM."""
     core_layers: int = 1
+    finish: Callable[[PolicyNetwork], None] | None = None
+    """Changes a fresh policy's heads, where the family has its own."""
 
 
 _FAMILIES: dict[str, Family] = {}
 
 
-def register_family(name: str, core_size: int, core_layers: int = 1) -> Callable[[M], M]:
+def register_family(
+    name: str, core_size: int, core_layers: int = 1, finish: Callable[[PolicyNetwork], None] | None = None
+) -> Callable[[M], M]:
     """Make the decorated encoder (a class or function of the observation space) known as family `name`."""
 
     def decorate(make_encoder: M) -> M:
         if name in _FAMILIES:
             raise ValueError(f"network family {name!r} is taken by {_FAMILIES[name].make_encoder}")
-        _FAMILIES[name] = Family(make_encoder, core_size, core_layers)
+        _FAMILIES[name] = Family(make_encoder, core_size, core_layers, finish)
         return make_encoder
 
     return decorate
@@ -53,12 +57,20 @@ def build_encoder(family: str, observation_space: gym.spaces.Dict) -> Encoder:
 
 
 def build_policy(
-    family: str, observation_space: gym.spaces.Dict, num_actions: int, recurrent: bool = True
+    family: str,
+    observation_space: gym.spaces.Dict,
+    num_actions: int,
+    recurrent: bool = True,
+    num_values: int = 1,
 ) -> PolicyNetwork:
-    """A fresh actor-critic network: the family's encoder, its LSTM if `recurrent`, and the two heads."""
+    """A fresh actor-critic network: the family's encoder, its LSTM if `recurrent`, and heads for policy and values."""
     found = _find(family)
     encoder = found.make_encoder(observation_space)
-    return PolicyNetwork(encoder, num_actions, found.core_size if recurrent else None, found.core_layers)
+    core_size = found.core_size if recurrent else None
+    network = PolicyNetwork(encoder, num_actions, core_size, found.core_layers, num_values)
+    if found.finish is not None:
+        found.finish(network)
+    return network
 
 
 def _find(family: str) -> Family:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
-from typing import Any
 
 import ray
 import torch
@@ -15,6 +12,7 @@ from bonuslab.algorithms.impala.presets import preset
 from bonuslab.algorithms.impala.resources import choose_plan
 from bonuslab.experiments.benchmarks.measurement import Measurement
 from bonuslab.experiments.benchmarks.stock_impala import stock_config
+from bonuslab.experiments.benchmarks.training_speed import trained_per_second
 
 FREEZE, LAVA = "Freeze-Horn-Restricted", "MultiRoom-N6-Lava"
 SAMPLE_FACTORY_PORT = {FREEZE: 410.0, LAVA: 250.0}
@@ -32,7 +30,7 @@ def run(quick: bool) -> list[Measurement]:
     try:
         cases = [(FREEZE, "none"), (FREEZE, "e3b * rnd")] + ([] if quick else [(FREEZE, "e3b"), (LAVA, "e3b")])
         ours = {
-            (task, bonus): _trained_per_second(f"ours, {task}, {bonus}", _laptop(task, bonus).build_algo, seconds)
+            (task, bonus): trained_per_second(f"ours, {task}, {bonus}", _laptop(task, bonus).build_algo, seconds)
             for task, bonus in cases
         }
         choices = STOCK_CHOICES[:1] if quick else STOCK_CHOICES
@@ -61,26 +59,7 @@ def _laptop(task: str, bonus: str) -> IMPALAConfig:
 
 def _stock_per_second(runners: int, lanes: int, seconds: float) -> float:
     config = stock_config(FREEZE, "small", runners, lanes, unroll=32, batch_steps=32 * lanes)
-    return _trained_per_second(f"RLlib, {runners} × {lanes}", config.build_algo, seconds)
-
-
-def _trained_per_second(what: str, build: Callable[[], Any], seconds: float) -> float:
-    """Environment steps learnt from a second of wall time, after a first iteration to warm up."""
-    algorithm = build()
-    try:
-        algorithm.train()
-        started, before = time.perf_counter(), _trained(algorithm)
-        while time.perf_counter() - started < seconds:
-            algorithm.train()
-        speed = (_trained(algorithm) - before) / (time.perf_counter() - started)
-    finally:
-        algorithm.stop()
-    print(f"  {what}: {speed:,.0f} steps/s", flush=True)
-    return speed
-
-
-def _trained(algorithm: Any) -> float:
-    return float(algorithm.metrics.peek(("learners", "__all_modules__", "num_env_steps_trained_lifetime"), default=0))
+    return trained_per_second(f"RLlib, {runners} × {lanes}", config.build_algo, seconds)
 
 
 def _paper_milliseconds(bonus: str, peer: float, fragments: int) -> list[Measurement]:

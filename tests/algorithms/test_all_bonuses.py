@@ -37,6 +37,7 @@ COMBINED = [
     "ngu * noveld",
     "count.episodic(position) * count.global(position)",
 ]
+ON_THESE_STATES = [name for name in PRESETS if not name.endswith("_montezuma")]  # those: test_frame_bonuses.py
 EXACT = {"rtol": 1e-9, "atol": 1e-9}
 EPISODIC = [text for text in [*NAMES, *VARIANTS] if parse(text).scope == "episodic"]
 
@@ -61,7 +62,7 @@ def run(bonus: Bonus, fragments: list[Fragment]) -> np.ndarray:
     return np.concatenate([bonus.compute(fragment).detach().double().numpy() for fragment in fragments])
 
 
-@pytest.mark.parametrize("text", [*NAMES, *VARIANTS, *COMBINED, *PRESETS])
+@pytest.mark.parametrize("text", [*NAMES, *VARIANTS, *COMBINED, *ON_THESE_STATES])
 def test_values_are_finite_and_states_round_trip_exactly(text):
     fragments = cut([12, 9, 9])
     model = IntrinsicModel(parse(text), setting())

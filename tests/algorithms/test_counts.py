@@ -14,7 +14,7 @@ import torch
 from bonuslab.algorithms.bonuses.counts import EpisodicCount, GlobalCount
 from bonuslab.algorithms.bonuses.hashing import pair_keys
 from bonuslab.algorithms.bonuses.setting import Setting
-from bonuslab.algorithms.bonuses.state_features import fragment_keys, named_feature, state_feature
+from bonuslab.algorithms.bonuses.state_features import feature_of, fragment_keys, state_feature
 from bonuslab.algorithms.fragment import Fragment
 from bonuslab.algorithms.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory
 from bonuslab.envs.errors import InvalidInput
@@ -141,7 +141,7 @@ def test_a_lost_fragment_starts_the_episode_anew() -> None:
 def test_coming_back_to_the_first_state_is_no_discovery() -> None:
     fragment = Trajectory(1, 30, seed=7, mean_episode=1000, grid=2).cut([30])[0]
     bonus = EpisodicCount("position").build(_setting()).compute(fragment)[:, 0].numpy()
-    keys = fragment_keys(named_feature("position"), fragment)
+    keys = fragment_keys(feature_of("position", OBSERVATION_SPACE), fragment)
     assert (keys[1:] == keys[0]).any()
     assert (bonus[keys[1:] == keys[0]] == 0).all()
     assert bonus.sum() == len(np.unique(keys)) - 1
@@ -190,7 +190,7 @@ def test_unknown_features_and_missing_observations_are_named_early() -> None:
     with pytest.raises(InvalidInput, match="did you mean glyphs"):
         EpisodicCount("glyph")
     pixels = Setting(gym.spaces.Dict({"image": gym.spaces.Box(0, 255, (8, 8), np.uint8)}), 4)
-    with pytest.raises(InvalidInput, match="needs the observation 'blstats'; this environment shows image"):
+    with pytest.raises(InvalidInput, match=r"needs the observation 'blstats', or .*; this environment shows image"):
         GlobalCount("position").build(pixels)
     GlobalCount("observation").build(pixels)
 

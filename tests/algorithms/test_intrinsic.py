@@ -56,8 +56,22 @@ def test_normalisation_of_each_term(fragments):
     expected = age / age.std() * error / error.std() + 3 * error_1 / error_1.std()
     np.testing.assert_allclose(batch.bonus, expected, rtol=1e-5)
     np.testing.assert_allclose(batch.bonus_raw, age * error + 3 * error_1, rtol=1e-6)
-    assert batch.metrics["term/toy.age/normalised_mean"] == pytest.approx((age / age.std()).mean(), rel=1e-6)
     assert "bonus/sigma" not in batch.metrics
+
+
+@pytest.mark.parametrize("normalise_at", ["combined", "terms"])
+def test_a_term_is_measured_by_its_own_sigma_wherever_the_bonus_is_normalised(normalise_at, fragments):
+    subject = model("toy.age * toy.error + 1000 * toy.age", normalise_at=normalise_at)
+    age = parse("toy.age").build(Setting(OBSERVATION_SPACE, NUM_ACTIONS))
+    seen = []
+    for fragment in fragments:
+        metrics = subject.process(fragment).metrics
+        seen.append(age.compute(fragment).numpy())
+        sigma = np.concatenate(seen).std()
+        assert metrics["term/toy.age/sigma"] == pytest.approx(sigma, rel=1e-9)
+        assert metrics["term/toy.age/raw_mean"] == pytest.approx(seen[-1].mean(), rel=1e-9)
+        assert metrics["term/toy.age/normalised_mean"] == pytest.approx(seen[-1].mean() / sigma, rel=1e-9)
+        assert metrics["term/toy.error/normalised_mean"] > 0
 
 
 @pytest.mark.parametrize("kind", ["std", "reference", "none"])

@@ -10,7 +10,7 @@ import torch
 
 from bonuslab.algorithms.networks import Encoder, as_tensors, build_encoder, build_policy, families, register_family
 from bonuslab.algorithms.networks.crop import crop_around_agent
-from bonuslab.algorithms.networks.distinct import distinct_rows
+from bonuslab.algorithms.networks.distinct import distinct_rows, per_distinct
 from bonuslab.algorithms.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory
 from bonuslab.envs.errors import InvalidInput
 
@@ -160,6 +160,24 @@ def test_distinct_rows_are_those_of_numpy() -> None:
         example, place = distinct_rows(tensor)
         assert len(example) == len(np.unique(rows, axis=0))
         assert torch.equal(tensor[example][place], tensor)
+
+
+@pytest.mark.parametrize(("distinct", "seen"), [(1, 1), (31, 31), (32, 32), (33, 64), (64, 64), (100, 128)])
+def test_the_trunk_sees_batch_sizes_that_repeat_and_the_result_does_not_show_it(distinct: int, seen: int) -> None:
+    rows = torch.arange(distinct).repeat(3)[:, None] + torch.arange(4)  # [3 distinct, 4]
+    layer = torch.nn.Linear(4, 2, dtype=torch.float64)
+    share = torch.rand(len(rows), 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    sizes = []
+
+    def trunk(some: torch.Tensor) -> torch.Tensor:
+        sizes.append(len(some))
+        return layer(some.double())
+
+    values = [per_distinct(trunk, rows), trunk(rows)]
+    assert sizes == [seen, len(rows)]
+    torch.testing.assert_close(*values, rtol=1e-13, atol=1e-13)
+    gradients = [torch.autograd.grad((value * share).sum(), layer.weight)[0] for value in values]
+    torch.testing.assert_close(*gradients, rtol=1e-12, atol=1e-12)
 
 
 def test_the_crop_is_what_lies_around_the_agent() -> None:

@@ -14,6 +14,7 @@ from bonuslab.algorithms.bonuses.sources.optimiser import ClippedAdam
 from bonuslab.algorithms.bonuses.sources.source import Source
 from bonuslab.algorithms.fragment import Fragment
 from bonuslab.algorithms.networks import as_tensors, build_policy
+from bonuslab.algorithms.tensors import as_tensor
 
 State = tuple[Tensor, ...]
 
@@ -43,6 +44,7 @@ class Adversary(Source):
             lambda: tuple(part[:, 0] for part in self._policy.initial_state(1))  # [layers, hidden] each
         )
         self._divergence: Tensor | None = None
+        self._start: State | None = None  # recurrent state before the fragment
 
     def divergence(self, fragment: Fragment) -> Tensor:
         """[T, N]: D_KL(π(·|s_t) ‖ π_adv(·|s_t)); repeated calls for the same fragment cost nothing."""
@@ -56,12 +58,16 @@ class Adversary(Source):
         kl = self.divergence(fragment)
         with torch.enable_grad():
             loss = self._loss_coefficient * kl.sum() / fragment.num_lanes
-        metrics = {"adversary_loss": self._optimiser.step(loss)}
+        metrics = {"adversary_loss": self._optimiser.step(loss, weight=fragment.num_lanes)}
         self._divergence = kl.detach()  # the graph is spent
         return metrics
 
-    def forget(self) -> None:
+    def again(self) -> None:
         self._divergence = None
+        super().again()
+
+    def forget(self) -> None:
+        self._divergence = self._start = None
         super().forget()
 
     def state_dict(self) -> dict[str, Any]:
@@ -79,20 +85,21 @@ class Adversary(Source):
 
     def _run(self, fragment: Fragment) -> Tensor:
         T, N = fragment.action.shape
-        lanes = [self._memory.recall(fragment, n) for n in range(N)]
-        state = tuple(torch.stack(parts, dim=1) for parts in zip(*lanes, strict=True))  # [layers, N, hidden] each
+        if self._start is None:
+            lanes = [self._memory.recall(fragment, n) for n in range(N)]
+            self._start = tuple(torch.stack(parts, dim=1) for parts in zip(*lanes, strict=True))  # [layers, N, hidden]
         rows = {key: part[:T] for key, part in fragment.observations.items()}
-        first = torch.from_numpy(fragment.first[:T]).to(self._device)
-        output = self._policy.unroll(as_tensors(rows, self._device), first, state)
+        first = as_tensor(fragment.first[:T], self._device)
+        output = self._policy.unroll(as_tensors(rows, self._device), first, self._start)
         after = [part.detach() for part in output.state]
         for n in range(N):
             self._memory.store(fragment, n, tuple(part[:, n].clone() for part in after))
-        log_p = functional.log_softmax(torch.from_numpy(fragment.behaviour_logits).to(self._device), dim=-1)
+        log_p = functional.log_softmax(as_tensor(fragment.behaviour_logits, self._device), dim=-1)
         return divergence(log_p, functional.log_softmax(output.logits, dim=-1))
 
     def _turn_to(self, fragment: Fragment) -> None:
         if fragment is not self._seen:
-            self._divergence = None
+            self._divergence = self._start = None
         super()._turn_to(fragment)
 
 

@@ -5,26 +5,32 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from bonuslab.algorithms.bonuses.setting import Setting
+from bonuslab.algorithms.bonuses.sources.frame_distillation import FrameDistillation, frame_distillation
 from bonuslab.algorithms.bonuses.sources.optimiser import ClippedAdam
 from bonuslab.algorithms.bonuses.sources.random_encoder import RandomEncoder, random_encoder
 from bonuslab.algorithms.bonuses.sources.source import Source
+from bonuslab.algorithms.bonuses.sources.visited import RandomShare, visited_rows
 from bonuslab.algorithms.fragment import Fragment
 from bonuslab.algorithms.networks import as_tensors, build_encoder
 
-Networks = Literal["shared", "full"]
+Networks = Literal["shared", "full", "atari"]
 Convention = Literal["reference", "paper"]
 _EMBEDDING = 128
 
 
-def distillation(setting: Setting, networks: Networks, convention: Convention, learning_rate: float) -> Distillation:
+def distillation(
+    setting: Setting, networks: Networks, convention: Convention, learning_rate: float, keep: float = 1.0
+) -> Distillation | FrameDistillation:
     """The distillation with these parameters: one for all terms of an expression that ask for it."""
-    key = f"distillation({networks}, {convention}, {learning_rate!r})"
-    return setting.share(key, lambda: Distillation(setting, networks, convention, learning_rate))
+    if networks == "atari":
+        return frame_distillation(setting, convention, learning_rate, keep)
+    share = "" if keep == 1 else f", {keep!r}"
+    key = f"distillation({networks}, {convention}, {learning_rate!r}{share})"
+    return setting.share(key, lambda: Distillation(setting, networks, convention, learning_rate, keep))
 
 
 class Distillation(Source):
@@ -35,10 +41,12 @@ class Distillation(Source):
     states. `networks="full"`, as run in RND alone: target and predictor are whole encoders; the loss is summed over
     time, mean over lanes. A state's share of the loss is the bonus itself, ‖f − f̄‖ or its square.
 
-    It learns each state once: every s_{t+1}, and the first state of each episode.
+    It learns each state once, or a random share `keep` of them: every s_{t+1}, and the first state of each episode.
     """
 
-    def __init__(self, setting: Setting, networks: Networks, convention: Convention, learning_rate: float) -> None:
+    def __init__(
+        self, setting: Setting, networks: Networks, convention: Convention, learning_rate: float, keep: float = 1.0
+    ) -> None:
         super().__init__()
         self._setting = setting
         self._networks = networks
@@ -56,6 +64,7 @@ class Distillation(Source):
             self._predictor = build_encoder(setting.network, setting.observation_space)
         self._target.to(setting.device).requires_grad_(False)
         self._predictor.to(setting.device)
+        self._share = RandomShare(keep, setting.seed)
         self._optimiser = ClippedAdam("RND predictor", self._predictor.parameters(), setting, learning_rate)
 
     def encode(self, fragment: Fragment) -> Tensor:
@@ -76,15 +85,17 @@ class Distillation(Source):
     def train(self, fragment: Fragment) -> dict[str, float]:
         errors = self.features(fragment).states
         with torch.enable_grad():
-            sizes = self._size(errors[visited_rows(fragment)])
-            loss = sizes.mean() if self._networks == "shared" else sizes.sum() / fragment.num_lanes
-        return {"predictor_loss": self._optimiser.step(loss)}
+            sizes = self._size(errors[self._share.of(visited_rows(fragment))])
+            weight = len(sizes) if self._networks == "shared" else fragment.num_lanes
+            loss = sizes.sum() / weight
+        return {"predictor_loss": self._optimiser.step(loss, weight)}
 
     def state_dict(self) -> dict[str, Any]:
         return {
             "target": self._target.state_dict(),
             "predictor": self._predictor.state_dict(),
             "optimiser": self._optimiser.state_dict(),
+            "share": self._share.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -92,17 +103,12 @@ class Distillation(Source):
         self._target.load_state_dict(state["target"])
         self._predictor.load_state_dict(state["predictor"])
         self._optimiser.load_state_dict(state["optimiser"])
+        self._share.load_state_dict(state["share"])
 
     def _size(self, errors: Tensor) -> Tensor:
         if self._convention == "paper":
             return errors.square().sum(-1)
         return torch.linalg.vector_norm(errors, dim=-1)
-
-
-def visited_rows(fragment: Fragment) -> Tensor:
-    """Rows of `Fragment.states()` of every s_{t+1} and every episode's first state; no visit is in two fragments."""
-    starts = np.flatnonzero(fragment.first[:-1])
-    return torch.from_numpy(np.concatenate([starts, fragment.next_state_index().ravel()]))
 
 
 def _mlp(*sizes: int) -> nn.Sequential:

@@ -14,6 +14,7 @@ from bonuslab.algorithms.bonuses.sources.source import Features, Source
 from bonuslab.algorithms.finite import require_finite
 from bonuslab.algorithms.fragment import Fragment
 from bonuslab.algorithms.networks import as_tensors, build_encoder
+from bonuslab.algorithms.tensors import as_tensor
 
 ForwardLoss = Literal["half_square", "norm"]
 _HIDDEN = 256
@@ -97,7 +98,7 @@ class ForwardDynamics(Source):
             optimiser.zero_grad()
         loss.backward()
         for optimiser in self._optimisers.values():
-            optimiser.apply_gradients()
+            optimiser.apply_gradients(weight=fragment.num_lanes)
         return {
             "forward_loss": float(sizes.detach().sum()) / fragment.num_lanes,
             "inverse_loss": float(inverse_loss.detach()) / fragment.num_lanes,
@@ -120,4 +121,4 @@ class ForwardDynamics(Source):
         return self._networks["forward_model"](torch.cat([features.current, taken], dim=-1)) - features.following
 
     def _action(self, fragment: Fragment) -> Tensor:
-        return torch.from_numpy(fragment.action).to(self._device)
+        return as_tensor(fragment.action, self._device)

@@ -13,6 +13,7 @@ from bonuslab.algorithms.bonuses.sources.source import Source
 from bonuslab.algorithms.finite import require_finite
 from bonuslab.algorithms.fragment import Fragment
 from bonuslab.algorithms.networks import as_tensors, build_encoder
+from bonuslab.algorithms.tensors import as_tensor
 
 _HIDDEN = 256  # paper, appendix "Architecture Details"
 
@@ -54,7 +55,7 @@ class InverseDynamics(Source):
             return self._head(torch.cat([features.current, features.following], dim=-1))
 
     def train(self, fragment: Fragment) -> dict[str, float]:
-        action = torch.as_tensor(fragment.action, device=self._setting.device)
+        action = as_tensor(fragment.action, self._setting.device)
         logits = self.logits(fragment)
         with torch.enable_grad():
             loss = nn.functional.cross_entropy(logits.flatten(0, 1), action.flatten(), reduction="sum")
@@ -63,8 +64,8 @@ class InverseDynamics(Source):
         self._encoder_optimiser.zero_grad()
         self._head_optimiser.zero_grad()
         loss.backward()
-        self._encoder_optimiser.apply_gradients()
-        self._head_optimiser.apply_gradients()
+        self._encoder_optimiser.apply_gradients(weight=fragment.num_lanes)
+        self._head_optimiser.apply_gradients(weight=fragment.num_lanes)
         accuracy = (logits.detach().argmax(-1) == action).double().mean()
         return {"inverse_dynamics_loss": float(loss.detach()), "inverse_dynamics_accuracy": float(accuracy)}
 

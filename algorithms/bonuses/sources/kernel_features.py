@@ -9,6 +9,7 @@ import torch
 from scipy.spatial.distance import cdist
 from torch import Tensor
 
+from bonuslab.algorithms.bonuses.joint_experience import join_in_time
 from bonuslab.algorithms.bonuses.setting import Setting
 from bonuslab.algorithms.bonuses.sources.source import Source
 from bonuslab.algorithms.fragment import Fragment
@@ -46,7 +47,7 @@ class KernelFeatures(Source):
 
     def encode(self, fragment: Fragment) -> Tensor:
         points = self._points_of(fragment)  # [(T + 1) N + F, p]
-        centres = self._learn_centres(points)
+        centres = self._learn_centres(points, fragment.num_lanes)
         squares = cdist(points, centres, "sqeuclidean")
         features = np.zeros((len(points), self.size))
         features[:, : len(centres)] = np.exp(-squares / (2 * self._bandwidth**2))
@@ -67,10 +68,11 @@ class KernelFeatures(Source):
         stats = stats.astype(np.float64)
         return stats[:, :2] if self._points == "position" else np.sign(stats) * np.log1p(np.abs(stats))
 
-    def _learn_centres(self, points: Array) -> Array:
+    def _learn_centres(self, points: Array, num_lanes: int) -> Array:
         known = self._centres if self._centres is not None else points[:0]
         if len(known) < self.size:
-            seen = np.concatenate([known, points])
+            times = np.arange(len(points)) // num_lanes  # final states come after all rows
+            seen = np.concatenate([known, join_in_time(self._setting.replicas, times, points).rows])
             _, earliest = np.unique(seen, axis=0, return_index=True)
             known = self._centres = seen[np.sort(earliest)[: self.size]]
         return known

@@ -32,18 +32,17 @@ class ClippedAdam:
         """Forget gradients."""
         self._adam.zero_grad(set_to_none=True)
 
-    def step(self, loss: torch.Tensor) -> float:
-        """Backpropagate `loss` and take one step; returns the loss."""
+    def step(self, loss: torch.Tensor, weight: float = 1.0) -> float:
+        """Backpropagate `loss`, a sum that was divided by `weight`, and take one step; returns the loss."""
         require_finite(f"{self._what} loss", loss.detach())
         self.zero_grad()
         loss.backward()
-        self.apply_gradients()
+        self.apply_gradients(weight)
         return float(loss.detach())
 
-    def apply_gradients(self) -> None:
+    def apply_gradients(self, weight: float = 1.0) -> None:
         """Average over replicas, clip and step, where somebody else has called backward."""
-        if self._setting.reduce_gradients is not None:
-            self._setting.reduce_gradients(self._parameters)
+        self._setting.replicas.average_gradients(self._parameters, weight)
         torch.nn.utils.clip_grad_norm_(self._parameters, self._max_gradient_norm)
         self._adam.step()
 

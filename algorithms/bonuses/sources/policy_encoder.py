@@ -8,6 +8,7 @@ from torch import Tensor
 from bonuslab.algorithms.bonuses.setting import Setting
 from bonuslab.algorithms.bonuses.sources.source import Source
 from bonuslab.algorithms.fragment import Fragment
+from bonuslab.algorithms.tensors import as_tensor
 from bonuslab.envs.errors import InvalidInput
 
 
@@ -32,6 +33,6 @@ class PolicyEncoder(Source):
                 "the bonus uses the policy's own features, but the fragment has none: "
                 "let the runner record them (its bonus has needs_policy_features), or choose encoder=inverse"
             )
-        rows = torch.as_tensor(fragment.policy_features, device=self._setting.device).flatten(0, 1)
+        rows = as_tensor(fragment.policy_features, self._setting.device).flatten(0, 1)
         unknown = rows.new_full((len(fragment.final_index), rows.shape[1]), torch.nan)
         return torch.cat([rows, unknown])

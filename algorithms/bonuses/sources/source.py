@@ -63,12 +63,19 @@ class Source:
         """One update; nothing to learn by default."""
         return {}
 
+    def warm_up(self, fragment: Fragment) -> None:
+        """Take in what a random policy saw before training; nothing by default."""
+
     def state_dict(self) -> dict[str, Any]:
         """Weights and optimiser state; nothing by default."""
         return {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The inverse of `state_dict`."""
+
+    def again(self) -> None:
+        """Be ready to learn from the same fragment once more."""
+        self._metrics = None
 
     def forget(self) -> None:
         """Drop what is kept of the last fragment; the weights are about to be replaced."""

@@ -1,42 +1,16 @@
-"""Small configurations, toy lanes without a game, and one Ray for all tests that need it."""
+"""Small configurations of IMPALA."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
-import ray
-from ray import cloudpickle
 
 from bonuslab.algorithms.impala.config import IMPALAConfig
 from bonuslab.algorithms.impala.presets import preset
-from bonuslab.algorithms.synthetic import NUM_ACTIONS, OBSERVATION_SPACE
-from bonuslab.envs.lanes import FinishedEpisode, LaneStep, Observations
 
-# Workers cannot import what lies under tests/: its classes travel by value.
-cloudpickle.register_pickle_by_value(sys.modules[__name__])
-
-HERE = Path(__file__).parent
 TASK = "MultiRoom-N2-S4"
-
-
-@pytest.fixture(scope="module")
-def cluster() -> None:
-    """One small Ray, started for the first test that needs it and shared by all in this folder."""
-    if not ray.is_initialized():
-        ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
-    """Stop Ray after the last test of this folder: tests elsewhere start their own."""
-    yield
-    if nextitem is None or HERE not in nextitem.path.parents:
-        ray.shutdown()
 
 
 def small(bonus: str = "count.global(position)", lanes: int = 4, steps: int = 8, **env: Any) -> IMPALAConfig:
@@ -53,91 +27,3 @@ def small(bonus: str = "count.global(position)", lanes: int = 4, steps: int = 8,
 def make_config() -> Callable[..., IMPALAConfig]:
     """`make_config(bonus, lanes=…, steps=…, **env_config)`."""
     return small
-
-
-@pytest.fixture
-def running() -> Iterator[Callable[[IMPALAConfig], Any]]:
-    """`running(config)` builds the algorithm and stops it after the test, whatever happens."""
-    started: list[Any] = []
-
-    def start(config: IMPALAConfig) -> Any:
-        started.append(config.build_algo())
-        return started[-1]
-
-    yield start
-    for algorithm in started:
-        algorithm.stop()
-
-
-class ToyLanes:
-    """Random walks that are won, lost or cut after `limit` steps; lane i does the same whatever the other lanes do."""
-
-    observation_space = OBSERVATION_SPACE
-
-    def __init__(self, lanes: list[int], limit: int = 6) -> None:
-        from gymnasium.spaces import Discrete
-
-        self.action_space = Discrete(NUM_ACTIONS)
-        self.num_lanes = len(lanes)
-        self.limit = limit
-        self._random = [np.random.default_rng(lane) for lane in lanes]
-
-    @property
-    def contexts(self) -> np.ndarray:
-        return self._context.copy()
-
-    def reset(self, out: Observations | None = None) -> Observations:
-        self._position = np.zeros((self.num_lanes, 2), np.int64)
-        self._context = np.zeros(self.num_lanes, np.int64)
-        self._age = np.zeros(self.num_lanes, np.int64)
-        self._total = np.zeros(self.num_lanes)
-        for lane in range(self.num_lanes):
-            self._begin(lane)
-        return self._observe()
-
-    def step(self, actions: np.ndarray, out: Observations | None = None) -> LaneStep:
-        self._position += np.stack([actions % 3 - 1, actions // 3 - 1], 1)
-        self._position = np.clip(self._position, 0, 9)
-        self._age += 1
-        reward = (actions == 2).astype(np.float32)
-        self._total += reward
-        terminated = (self._position.sum(1) + self._age) % 7 == 0
-        truncated = ~terminated & (self._age >= self.limit)
-        after = self._observe()
-        finished = []
-        for lane in np.flatnonzero(terminated | truncated):
-            final = {key: rows[lane].copy() for key, rows in after.items()}
-            status = "won" if terminated[lane] else "step_limit"
-            finished.append(
-                FinishedEpisode(
-                    int(lane), int(self._context[lane]), int(self._age[lane]), float(self._total[lane]), status, final
-                )
-            )
-            self._begin(lane)
-        observations = self._observe()
-        for key, rows in observations.items():
-            if out is not None:
-                out[key][:] = rows
-        return LaneStep(observations, reward, terminated, truncated, finished)
-
-    def _begin(self, lane: int) -> None:
-        self._position[lane] = self._random[lane].integers(10, size=2)
-        self._context[lane] = self._random[lane].integers(1 << 40)
-        self._age[lane] = self._total[lane] = 0
-
-    def _observe(self) -> Observations:
-        rows = np.arange(self.num_lanes)
-        glyphs = np.full((self.num_lanes, 21, 79), 2359, np.int16)
-        glyphs[rows, 5 + self._position[:, 1], 30 + self._position[:, 0]] = 337
-        blstats = np.zeros((self.num_lanes, 27), np.int64)
-        blstats[:, 0], blstats[:, 1], blstats[:, 10] = 30 + self._position[:, 0], 5 + self._position[:, 1], self._age
-        return {"glyphs": glyphs, "blstats": blstats, "message": np.zeros((self.num_lanes, 256), np.uint8)}
-
-    def close(self) -> None:
-        """Nothing to close."""
-
-
-@pytest.fixture
-def toy_lanes() -> type[ToyLanes]:
-    """The class `ToyLanes`."""
-    return ToyLanes

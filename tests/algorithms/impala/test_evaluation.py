@@ -41,7 +41,7 @@ def test_means_over_the_episodes(network, toy_lanes):
 
 def test_contexts_are_held_out(make_config, running, monkeypatch):
     """The algorithm evaluates on contexts that no training stream can draw, the same ones every time."""
-    from bonuslab.algorithms.impala import algorithm as module
+    from bonuslab.algorithms import fragment_algorithm as module
 
     seen = []
 

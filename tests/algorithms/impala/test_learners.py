@@ -71,3 +71,14 @@ def test_a_killed_learner_is_an_error_that_says_so(algorithm):
     with pytest.raises(RuntimeError, match="a learner process died; go on from the last checkpoint"):
         algorithm.train()
     assert time.monotonic() - start < 20
+
+
+def test_a_single_learner_that_is_killed_is_an_error_too(cluster, make_config, running):
+    config = make_config("none").learners(num_learners=1, num_cpus_per_learner=0.5)
+    algorithm = running(config.env_runners(num_cpus_per_env_runner=0.5))
+    algorithm.train()
+    os.kill(on_learners(algorithm, lambda _: os.getpid())[0], signal.SIGKILL)
+    start = time.monotonic()
+    with pytest.raises(RuntimeError, match="a learner process died; go on from the last checkpoint"):
+        algorithm.train()
+    assert time.monotonic() - start < 20

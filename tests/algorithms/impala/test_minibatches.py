@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from bonuslab.algorithms.impala.learner import choose_lanes, to_tensors
+from bonuslab.algorithms.fragment_learner import choose_lanes, to_tensors
 from bonuslab.algorithms.module import NEXT_VALUE, PolicyModule
 from bonuslab.algorithms.networks import build_policy
 from bonuslab.algorithms.rollout import Rollout

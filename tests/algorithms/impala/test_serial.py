@@ -11,7 +11,7 @@ import pytest
 from bonuslab.algorithms.checkpoint import DamagedCheckpoint
 from bonuslab.algorithms.finite import NonFinite
 from bonuslab.algorithms.impala.algorithm import IMPALA
-from bonuslab.algorithms.impala.learner import FragmentLearner
+from bonuslab.algorithms.impala.learner import IMPALALearner
 
 LANES = 2
 BONUS = "e3b * rnd + count.episodic(position)"
@@ -66,7 +66,7 @@ import sys, ray
 from bonuslab.algorithms.impala.config import IMPALAConfig
 from bonuslab.algorithms.impala.presets import preset
 from bonuslab.algorithms.impala.algorithm import IMPALA
-from bonuslab.algorithms.impala.learner import FragmentLearner
+from bonuslab.algorithms.impala.learner import IMPALALearner
 config = preset("laptop").configure(IMPALAConfig().environment("MultiRoom-N2-S4"))
 config.env_runners(num_envs_per_env_runner=4, rollout_fragment_length=8)
 config.evaluation(evaluation_interval=1, evaluation_duration=2)
@@ -117,7 +117,7 @@ def test_weights_that_become_nan_are_named(make_config, running):
 
 
 def test_an_exception_in_the_loss_is_the_users(make_config, running):
-    class Haunted(FragmentLearner):
+    class Haunted(IMPALALearner):
         def compute_loss_for_module(self, **given):
             if self._weights_seq_no == 2:
                 raise LookupError("the loss is haunted")

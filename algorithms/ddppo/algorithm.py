@@ -1,0 +1,129 @@
+"""DD-PPO as an RLlib algorithm: every worker plays and learns; the driver keeps time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ray.rllib.core import COMPONENT_LEARNER
+from ray.rllib.utils.metrics import (
+    ENV_RUNNER_RESULTS,
+    LEARNER_RESULTS,
+    LEARNER_UPDATE_TIMER,
+    SAMPLE_TIMER,
+    TIMERS,
+)
+
+from bonuslab.algorithms.ddppo.config import DDPPOConfig
+from bonuslab.algorithms.ddppo.worker import Collected, Learnt
+from bonuslab.algorithms.ddppo.workers import LocalWorker, RemoteWorkers
+from bonuslab.algorithms.fragment_algorithm import FragmentAlgorithm
+
+WORKER_RESULTS = "workers"
+"""Key, in results, of how many workers took part and how long they waited for each other."""
+
+
+class DDPPO(FragmentAlgorithm):
+    """Decentralised distributed PPO (Wijmans et al., 2020) with intrinsic rewards; with one worker it is PPO."""
+
+    config: DDPPOConfig
+
+    @classmethod
+    def get_default_config(cls) -> DDPPOConfig:
+        """The paper's for Habitat."""
+        return DDPPOConfig()
+
+    def setup(self, config: DDPPOConfig) -> None:
+        """Start the workers. The driver's own learner holds a copy of the policy, for checkpoints and evaluation."""
+        super().setup(config)
+        self._restored_bonus: dict[str, Any] | None = None
+        self.workers: LocalWorker | RemoteWorkers
+        if self.config.serial:
+            self.env_runner.adopt(self.learner_group._learner)
+            self.workers = LocalWorker(self.env_runner)
+        else:
+            self.workers = RemoteWorkers(self.env_runner_group, self.config, lambda: self.env_steps)
+
+    def training_step(self) -> None:
+        """Rollouts and one update by all workers; more rollouts if a worker that was lost took the update with it."""
+        self._restored_bonus = None
+        if self._updates == 0 and self.config.warm_up_steps:
+            self.workers.warm_up()
+        learnt: list[Learnt] = []
+        while not learnt:
+            with self.metrics.log_time((TIMERS, SAMPLE_TIMER)):
+                collected = self.workers.collect()
+            self._log_collected(collected)
+            with self.metrics.log_time((TIMERS, LEARNER_UPDATE_TIMER)):
+                learnt = self.workers.learn()
+        self._updates += 1
+        self.metrics.aggregate([result.learner_metrics for result in learnt], key=LEARNER_RESULTS)
+        self._log_bonus(mean_of_each([result.bonus_metrics for result in learnt]))
+        self._log_episodes()
+
+    def restore_env_runners(self, env_runner_group: Any) -> list[int]:
+        """`RemoteWorkers` lets workers back in, with a state that RLlib does not have."""
+        return []
+
+    def evaluate(self, parallel_train_future: Any = None) -> dict[str, dict[str, float]]:
+        """Play episodes on held-out contexts with the workers' policy."""
+        self._fetch()
+        return super().evaluate(parallel_train_future)
+
+    def get_state(self, *arguments: Any, **options: Any) -> dict[str, Any]:
+        """RLlib's state (in serial mode with the running episodes) and the bonus's."""
+        bonus = self._fetch()["bonus"]
+        return super().get_state(*arguments, **options) | {"bonus": bonus}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """The inverse of `get_state`. Remote workers begin new episodes, with contexts they have not met."""
+        super().set_state(state)
+        self._restored_bonus = state.get("bonus")
+        self._hand_out()
+
+    def save_to_path(self, path: str | Path | None = None, **options: Any) -> str:
+        """RLlib's checkpoint of the workers' policy, sealed."""
+        self._fetch()
+        return super().save_to_path(path, **options)
+
+    def restore_from_path(self, path: str | Path, *arguments: Any, **options: Any) -> None:
+        """Restore a checkpoint, and let all workers go on from it."""
+        super().restore_from_path(path, *arguments, **options)
+        self._hand_out()  # RLlib restores the learner after it has called `set_state`
+
+    def _fetch(self) -> dict[str, Any]:
+        """Bring the driver's learner up to date; the workers' state."""
+        state = self.workers.state()
+        if not self.config.serial:
+            self.learner_group._learner.set_replica_state(state["learner"])
+        return state
+
+    def _hand_out(self) -> None:
+        """Give the driver's learner and the restored bonus to all workers."""
+        if self._restored_bonus is not None:
+            learner = self.learner_group.get_state()[COMPONENT_LEARNER]
+            self.workers.set_state({"learner": learner, "bonus": self._restored_bonus})
+
+    def _log_collected(self, collected: list[Collected]) -> None:
+        if not collected:
+            return
+        self.metrics.aggregate([rollout.metrics for rollout in collected], key=ENV_RUNNER_RESULTS)
+        for rollout in collected:
+            self._episodes += rollout.episodes
+        steps = np.array([rollout.num_steps for rollout in collected])
+        whole = self.config.rollout_fragment_length
+        values = {
+            "num_workers": float(len(collected)),
+            "preempted_share": float((steps < whole).mean()),
+            "rollout_share": float(steps.mean() / whole),
+            "rollout_seconds_mean": float(np.mean([rollout.seconds for rollout in collected])),
+            "rollout_seconds_max": float(np.max([rollout.seconds for rollout in collected])),
+        }
+        for name, value in values.items():
+            self.metrics.log_value((WORKER_RESULTS, name), value, window=1)
+
+
+def mean_of_each(metrics: list[dict[str, float]]) -> dict[str, float]:
+    """Means, by name, over the workers."""
+    return {name: float(np.mean([values[name] for values in metrics])) for name in metrics[0]}

@@ -1,0 +1,148 @@
+"""PPO's clipped objective (Schulman et al., 2017) and the advantages it is given, from one value head or two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from bonuslab.algorithms.finite import require_finite
+from bonuslab.algorithms.gae import gae
+
+
+@dataclass(frozen=True)
+class LossSettings:
+    """The numbers of the loss."""
+
+    clip: float
+    """ε of the policy's clip."""
+    value_clip: float | None
+    """How far a value may move from what it was when acting before its loss is the worse of both; None: no limit."""
+    entropy_cost: float
+    baseline_cost: float
+
+
+@dataclass(frozen=True)
+class ReturnSettings:
+    """How rewards become advantages."""
+
+    discount: float
+    decay: float
+    """λ of GAE."""
+    intrinsic_discount: float
+    """γ of the second head."""
+    intrinsic_episodic: bool
+    """Whether intrinsic returns end with the episode; otherwise they go on into the next one (Burda et al., 2019)."""
+    extrinsic_advantage: float
+    """Weight of the first head's advantage, where there are two."""
+    intrinsic_advantage: float
+    """Weight of the second head's advantage."""
+
+
+def one_head(
+    *, reward: Tensor, value: Tensor, next_value: Tensor, terminated: Tensor, done: Tensor, settings: ReturnSettings
+) -> tuple[Tensor, Tensor]:
+    """Advantages and value targets, [T, N] each, of the sum of both rewards."""
+    advantage = gae(
+        reward=reward,
+        value=value,
+        next_value=next_value,
+        terminated=terminated,
+        done=done,
+        discount=settings.discount,
+        decay=settings.decay,
+    )
+    return advantage, advantage + value
+
+
+def two_heads(
+    *,
+    extrinsic: Tensor,
+    intrinsic: Tensor,
+    value: Tensor,
+    next_value: Tensor,
+    following_value: Tensor,
+    terminated: Tensor,
+    done: Tensor,
+    settings: ReturnSettings,
+) -> tuple[Tensor, Tensor]:
+    """Advantages [T, N] = w_e A_e + w_i A_i, and the targets of both heads [T, N, 2].
+
+    Values are [T, N, 2]: extrinsic, intrinsic. `next_value` is that of the true next state; `following_value` that of
+    the next row, which after the end of an episode is the first state of the next one.
+    """
+    first = gae(
+        reward=extrinsic,
+        value=value[..., 0],
+        next_value=next_value[..., 0],
+        terminated=terminated,
+        done=done,
+        discount=settings.discount,
+        decay=settings.decay,
+    )
+    ends = settings.intrinsic_episodic
+    second = gae(
+        reward=intrinsic,
+        value=value[..., 1],
+        next_value=(next_value if ends else following_value)[..., 1],
+        terminated=terminated if ends else torch.zeros_like(terminated),
+        done=done if ends else torch.zeros_like(done),
+        discount=settings.intrinsic_discount,
+        decay=settings.decay,
+    )
+    advantage = settings.extrinsic_advantage * first + settings.intrinsic_advantage * second
+    return advantage, torch.stack([first, second], -1) + value
+
+
+def ppo_loss(
+    *,
+    logits: Tensor,
+    value: Tensor,
+    behaviour_logits: Tensor,
+    behaviour_value: Tensor,
+    action: Tensor,
+    advantage: Tensor,
+    target: Tensor,
+    settings: LossSettings,
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """Loss, a mean over all steps, and its parts. Logits are [T, N, A]; values and targets [T, N] or [T, N, heads]."""
+    require_finite("policy logits", logits.detach())
+    require_finite("value", value.detach())
+    require_finite("advantage", advantage)
+    log_policy = torch.log_softmax(logits, -1)
+    log_prob = _of_action(log_policy, action)
+    log_ratio = log_prob - _of_action(torch.log_softmax(behaviour_logits, -1), action)
+    ratio = log_ratio.exp()
+    clipped = ratio.clamp(1 - settings.clip, 1 + settings.clip)
+    policy_loss = -torch.minimum(ratio * advantage, clipped * advantage).mean()
+    baseline_loss = _value_loss(value, behaviour_value, target, settings.value_clip)
+    entropy = -(log_policy.exp() * log_policy).sum(-1).mean()
+    parts = {"policy_loss": policy_loss, "baseline_loss": baseline_loss, "entropy_loss": -entropy}
+    for name, part in parts.items():
+        require_finite(name.replace("_", " "), part.detach())
+    loss = policy_loss + settings.baseline_cost * baseline_loss - settings.entropy_cost * entropy
+    metrics = {
+        **parts,
+        "entropy": entropy,
+        "advantage_mean": advantage.mean(),
+        "advantage_std": advantage.std(),
+        "value_mean": value.mean(),
+        "importance_weight_mean": ratio.mean(),
+        "kl_to_behaviour": -log_ratio.mean(),
+        "clipped_share": ((ratio - 1).abs() > settings.clip).float().mean(),
+    }
+    return loss, {name: part.detach() for name, part in metrics.items()}
+
+
+def _value_loss(value: Tensor, before: Tensor, target: Tensor, limit: float | None) -> Tensor:
+    """½ (target − V)², mean over steps and summed over heads."""
+    square = (target - value).square()
+    if limit is not None:
+        near = before + (value - before).clamp(-limit, limit)
+        square = torch.maximum(square, (target - near).square())
+    return 0.5 * square.mean((0, 1)).sum()
+
+
+def _of_action(log_policy: Tensor, action: Tensor) -> Tensor:
+    return log_policy.gather(-1, action.unsqueeze(-1)).squeeze(-1)

@@ -1,0 +1,31 @@
+"""Generalised advantage estimation (Schulman et al., 2016), for one value head or two."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def gae(
+    *,
+    reward: Tensor,
+    value: Tensor,
+    next_value: Tensor,
+    terminated: Tensor,
+    done: Tensor,
+    discount: float,
+    decay: float,
+) -> Tensor:
+    """[T, N]: A_t = Σ_{k≥0} (γλ)^k δ_{t+k} within the episode, δ_t = r_t + γ V(s_{t+1}) − V(s_t).
+
+    All arguments are [T, N]. V(s_{t+1}) counts as 0 where the episode `terminated`, so a truncated episode is
+    bootstrapped from the state it was cut in; the sum stops where it is `done` for either reason, and at the end of
+    the fragment.
+    """
+    delta = reward + discount * next_value * ~terminated - value
+    weight = discount * decay * (~done).to(delta.dtype)
+    advantage = torch.empty_like(delta)
+    after = torch.zeros_like(delta[0])
+    for t in range(len(delta) - 1, -1, -1):
+        after = advantage[t] = delta[t] + weight[t] * after
+    return advantage

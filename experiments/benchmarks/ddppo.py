@@ -1,0 +1,163 @@
+"""Scaling of DD-PPO: measured on the cores there are, simulated on 8 to 128 workers, planned on 32 GPUs."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import numpy as np
+import ray
+import torch
+
+from bonuslab.algorithms.ddppo.config import DDPPOConfig
+from bonuslab.algorithms.ddppo.presets import HABITAT, LAPTOP, LAPTOP_PIXELS
+from bonuslab.algorithms.ddppo.resources import Plan
+from bonuslab.experiments.benchmarks.habitat_plan import (
+    PAPER_STEPS_PER_SECOND,
+    WORKERS,
+    Assumptions,
+    habitat_job,
+    network_cost,
+)
+from bonuslab.experiments.benchmarks.measurement import Measurement
+from bonuslab.experiments.benchmarks.training_speed import trained_per_second
+from bonuslab.experiments.benchmarks.worker_simulation import Job, Network, simulate, speed_up
+
+TASK, PIXELS = "MultiRoom-N6-Lava", "Apartments-64"
+DDPPO_PAPER = {8: 7.3, 128: 107.0}
+"""Speed-up over one GPU that Wijmans et al. (2020) report; 107 is in their abstract, 7.3 is from memory."""
+SIMULATED = (8, 32, 128)
+
+
+def run(quick: bool) -> list[Measurement]:
+    """Efficiencies are ratios: 1 would be perfect."""
+    return [*_measured(4.0 if quick else 30.0), *_simulated(rollouts=6 if quick else 60), *_planned()]
+
+
+def _measured(seconds: float) -> list[Measurement]:
+    """Weak scaling keeps the lanes of a worker, strong scaling the lanes of all."""
+    cores = os.cpu_count() or 1
+    lanes = LAPTOP.lanes_per_batch
+    ray.init("local", num_cpus=cores, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+    try:
+        one = _speed(1, lanes, seconds)
+        all_alone = _speed(1, lanes * cores, seconds)
+        many = _speed(cores, lanes, seconds)
+    finally:
+        ray.shutdown()
+    return [
+        Measurement(
+            f"weak scaling: {cores} workers × {lanes} lanes; peer {cores} × one", many, cores * one, "steps/s", True
+        ),
+        Measurement(
+            f"strong scaling: {cores} workers, {lanes * cores} lanes; peer one worker", many, all_alone, "steps/s", True
+        ),
+    ]
+
+
+def _speed(workers: int, lanes: int, seconds: float) -> float:
+    config = DDPPOConfig().environment(TASK).debugging(seed=0, log_level="ERROR")
+    LAPTOP.configure(config)
+    Plan("benchmark", workers).configure(config).bonus("e3b * rnd").reporting(min_time_s_per_iteration=1)
+    config.env_runners(num_envs_per_env_runner=lanes)
+    return trained_per_second(f"{workers} workers × {lanes} lanes", config.build_algo, seconds)
+
+
+def _simulated(rollouts: int) -> list[Measurement]:
+    """Speed-ups from rollouts of one worker that was timed here, with scenes that differ and without."""
+    job = timed_job(rollouts)
+    total = job.step_seconds.sum(1)
+    print(
+        f"  {PIXELS}, {len(total)} rollouts: environments {total.mean():.2f} s, deviation "
+        f"{total.std() / total.mean():.1%}; acting {job.step_seconds.shape[1] * job.act_seconds:.2f} s, learning "
+        f"{job.learn_seconds:.2f} s",
+        flush=True,
+    )
+    rows = []
+    for spread in (0.0, Assumptions.spread):
+        scenes = f"speeds of scenes ± {spread:.0%}" if spread else "as measured"
+        for workers in SIMULATED:
+            waiting, _ = speed_up(job, workers, sync_fraction=None, spread=spread)
+            preempting, share = speed_up(job, workers, sync_fraction=HABITAT.sync_fraction, spread=spread)
+            print(f"  {workers} workers, {scenes}: {share:.0%} of the rollouts are collected", flush=True)
+            name = f"simulated speed-up, {workers} workers, {scenes}"
+            rows.append(Measurement(f"{name}; peer without preemption", preempting, waiting, "×", True))
+            if spread and workers in DDPPO_PAPER:
+                rows.append(
+                    Measurement(f"{name}; peer DD-PPO's paper (quoted)", preempting, DDPPO_PAPER[workers], "×", True)
+                )
+    return rows
+
+
+class _TimedLanes:
+    """Lanes that note how long each step takes."""
+
+    def __init__(self, lanes: Any) -> None:
+        self._lanes = lanes
+        self.seconds: list[float] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._lanes, name)
+
+    def step(self, *arguments: Any, **options: Any) -> Any:
+        """One step of all lanes."""
+        started = time.perf_counter()
+        result = self._lanes.step(*arguments, **options)
+        self.seconds.append(time.perf_counter() - started)
+        return result
+
+
+def timed_job(rollouts: int) -> Job:
+    """Rollouts of a worker of the `laptop-pixels` preset with E3B, timed step by step, and what it learns with."""
+    torch.set_num_threads(1)
+    numbers = LAPTOP_PIXELS
+    config = DDPPOConfig().environment(PIXELS).debugging(seed=0, log_level="ERROR")
+    numbers.configure(config).bonus("e3b").env_runners(num_envs_per_env_runner=HABITAT.lanes_per_batch)
+    algorithm = config.run_serially().build_algo()
+    worker = algorithm.env_runner
+    worker.rollout._lanes = lanes = _TimedLanes(worker.env)
+    playing, learning = [], []
+    try:
+        for _ in range(rollouts + 1):  # the first warms up
+            playing.append(worker.collect().seconds)
+            started = time.perf_counter()
+            worker.learn()
+            learning.append(time.perf_counter() - started)
+        num_bytes = 4.0 * worker.module.network.num_parameters()
+    finally:
+        algorithm.stop()
+    steps = np.array(lanes.seconds).reshape(rollouts + 1, numbers.unroll_length_steps)[1:]
+    return Job(
+        step_seconds=steps,
+        act_seconds=float(np.median(playing[1:] - steps.sum(1)) / numbers.unroll_length_steps),
+        learn_seconds=float(np.median(learning[1:])),
+        exchanges=numbers.passes * numbers.minibatches + 2 * numbers.bonus_updates,
+        num_bytes=num_bytes,
+    )
+
+
+def _planned() -> list[Measurement]:
+    """The paper's run: 32 GPUs, 4 environments each, 225 million steps."""
+    assumed, cost = Assumptions(), network_cost()
+    job = habitat_job(cost, assumed)
+    lanes = HABITAT.lanes_per_batch
+    done = simulate(job, WORKERS, sync_fraction=HABITAT.sync_fraction, spread=assumed.spread)
+    waiting = simulate(job, WORKERS, sync_fraction=None, spread=assumed.spread)
+    speed = lanes * done.steps_per_second
+    exchange = job.exchanges * Network().exchange_seconds(WORKERS, job.num_bytes)
+    print(
+        f"  plan: {cost.flops_per_frame / 1e9:.1f} Gflop a frame, {cost.parameters / 1e6:.1f} M parameters; a rollout "
+        f"of {lanes} × {HABITAT.unroll_length_steps}: simulating {job.step_seconds.sum():.1f} s, acting "
+        f"{HABITAT.unroll_length_steps * job.act_seconds:.1f} s, learning {job.learn_seconds:.1f} s, exchanging "
+        f"{exchange:.2f} s; {done.share:.0%} collected",
+        flush=True,
+    )
+    print(f"  assumed: {assumed}", flush=True)
+    hours, paper = HABITAT.total_env_steps / speed / 3600, HABITAT.total_env_steps / PAPER_STEPS_PER_SECOND / 3600
+    name = f"planned: {WORKERS} GPUs × {lanes} environments"
+    return [
+        Measurement(f"{name}; peer the paper's (quoted)", speed, PAPER_STEPS_PER_SECOND, "frames/s", True),
+        Measurement(f"{name}, preemption; peer without", speed, lanes * waiting.steps_per_second, "frames/s", True),
+        Measurement(f"{name}, 225 million steps; peer the paper's (quoted)", hours, paper, "hours"),
+    ]

@@ -1,0 +1,103 @@
+"""What a worker learns from: recorded values, shortened rollouts, and minibatches that cut no sequence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from ray.rllib.core.columns import Columns
+
+from bonuslab.algorithms.fragment_learner import choose_lanes, to_tensors
+from bonuslab.algorithms.module import PolicyModule
+from bonuslab.algorithms.random_play import uniform_policy
+from bonuslab.algorithms.rollout import FOLLOWING_VALUE, NEXT_VALUE, VALUE, Rollout
+
+NUM_LANES = 5
+
+
+@pytest.fixture(params=[1, 2])
+def module(request, toy_lanes) -> PolicyModule:
+    torch.manual_seed(0)
+    lanes = toy_lanes([0])
+    made = PolicyModule(
+        observation_space=lanes.observation_space,
+        action_space=lanes.action_space,
+        model_config={"family": "small", "recurrent": True, "num_values": request.param},
+    )
+    with torch.no_grad():
+        for parameter in made.parameters():  # far enough from zero for states and values to differ
+            parameter.mul_(2.0)
+    return made
+
+
+def rollout(toy_lanes, module, lanes=range(NUM_LANES)) -> Rollout:
+    return Rollout(toy_lanes(list(lanes)), module.network, runner=1, seed=0, keep_features=False, keep_values=True)
+
+
+def with_reward(fragment):
+    fragment.extra["reward"] = fragment.reward
+    return fragment
+
+
+def test_minibatches_say_what_the_whole_sequence_said(toy_lanes, module):
+    """Lanes alone, unrolled from the recorded state, give the logits and values that the policy acted with."""
+    play = rollout(toy_lanes, module)
+    play.collect(7)
+    fragment = with_reward(play.collect(12)[0])
+    assert fragment.first[1:].any()
+    tensors = to_tensors(fragment, "cpu")
+    whole = module.forward_train(tensors)
+    for columns in ([0, 1, 2, 3, 4], [3, 1], [4]):
+        part = module.forward_train(choose_lanes(tensors, torch.tensor(columns)))
+        for key in (Columns.ACTION_DIST_INPUTS, Columns.VF_PREDS):
+            torch.testing.assert_close(part[key], whole[key][:, columns], rtol=1e-5, atol=1e-6)
+        acted = torch.from_numpy(fragment.behaviour_logits[:, columns])
+        torch.testing.assert_close(part[Columns.ACTION_DIST_INPUTS], acted, rtol=1e-5, atol=1e-5)
+
+
+def test_recorded_values_are_those_of_a_full_forward(toy_lanes, module):
+    play = rollout(toy_lanes, module)
+    fragment = with_reward(play.collect(12)[0])
+    assert fragment.truncated.any()
+    output = module.forward_train(to_tensors(fragment, "cpu"))
+    np.testing.assert_allclose(fragment.extra[VALUE], output[Columns.VF_PREDS].detach(), rtol=1e-5, atol=1e-5)
+    known = ~fragment.terminated  # the forward leaves out what is multiplied by zero
+    np.testing.assert_allclose(
+        fragment.extra[NEXT_VALUE][known], output["next_value"][known].detach(), rtol=1e-5, atol=1e-5
+    )
+    following = fragment.extra[FOLLOWING_VALUE]
+    np.testing.assert_array_equal(following[:-1], fragment.extra[VALUE][1:])
+    going_on = ~fragment.done
+    np.testing.assert_array_equal(following[going_on], fragment.extra[NEXT_VALUE][going_on])
+    assert not np.allclose(following[fragment.done], fragment.extra[NEXT_VALUE][fragment.done])
+
+
+def test_a_rollout_that_is_stopped_goes_on_where_it_was(toy_lanes, module):
+    """8 steps, or 3 and then 5: the same steps, and every array ends where the rollout did."""
+    whole, _ = rollout(toy_lanes, module).collect(8)
+    play = rollout(toy_lanes, module)
+    asked: list[int] = []
+
+    def stop(step: int) -> bool:
+        asked.append(step)
+        return step == 3
+
+    first, _ = play.collect(8, stop=stop)
+    second, _ = play.collect(5)
+    assert asked == [0, 1, 2, 3]
+    assert (first.num_steps, second.num_steps) == (3, 5)
+    assert len(first.first) == len(first.context) == len(first.observations["glyphs"]) == 4
+    for name in ("action", "reward", "terminated", "truncated", "behaviour_logits"):
+        parts = [getattr(fragment, name) for fragment in (first, second)]
+        np.testing.assert_array_equal(np.concatenate(parts), getattr(whole, name))
+    parts = [fragment.extra[VALUE] for fragment in (first, second)]
+    np.testing.assert_array_equal(np.concatenate(parts), whole.extra[VALUE])
+
+
+def test_random_play_looks_at_nothing(toy_lanes):
+    lanes = toy_lanes([0, 1])
+    play = Rollout(lanes, uniform_policy(int(lanes.action_space.n)), runner=0, seed=0, keep_features=False)
+    fragment, _ = play.collect(200)
+    assert not fragment.behaviour_logits.any()
+    shares = np.bincount(fragment.action.ravel(), minlength=8) / fragment.action.size
+    assert abs(shares - 1 / 8).max() < 0.06

@@ -1,0 +1,47 @@
+"""Simulated rounds of DD-PPO against rounds worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bonuslab.experiments.benchmarks.worker_simulation import Job, Network, simulate, speed_up
+
+FREE = Network(bytes_per_second=np.inf, latency_seconds=0.0)
+
+
+def job(step_seconds: list[list[float]], learn_seconds: float = 0.0, exchanges: int = 0) -> Job:
+    return Job(np.array(step_seconds), 0.0, learn_seconds, exchanges, num_bytes=1e6)
+
+
+def test_equal_workers_scale_perfectly_but_for_their_exchanges() -> None:
+    even = job([[0.5] * 8], learn_seconds=1.0)
+    assert speed_up(even, 16, sync_fraction=None, network=FREE) == (pytest.approx(16), 1.0)  # type: ignore[arg-type]
+    chatty = job([[0.5] * 8], learn_seconds=1.0, exchanges=10)
+    ring = 10 * 2 * 15 * (1e6 / 16 / 12.5e9 + 30e-6)
+    assert speed_up(chatty, 16, sync_fraction=0.6)[0] == pytest.approx(16 * 5 / (5 + ring))
+
+
+def test_a_straggler_is_waited_for_or_stopped_after_the_step_it_is_in() -> None:
+    """Rollouts of 8 steps that take 8 s or 40 s: with 2 of 3 done after 8 s, the third ends its second step at 10 s."""
+    fast, slow = [1.0] * 8, [5.0] * 8
+    found = {
+        fraction: [simulate(job([fast, slow]), 3, sync_fraction=fraction, rounds=2, seed=seed) for seed in range(30)]
+        for fraction in (None, 0.6)
+    }
+    waiting = {round(result.steps_per_second, 6) for result in found[None]}
+    # In two rounds all play both rollouts; who begins with which is drawn.
+    assert waiting <= {round(48 / (8 + 40), 6), round(48 / (40 + 40), 6)}
+    one_slow = (8 + 8 + 2) / 10  # this round and, after it, one in which two of three are slow and are waited for
+    mixed = round((18 + 24) / (10 + 40), 6)
+    assert mixed in {round(result.steps_per_second, 6) for result in found[0.6]}
+    assert one_slow > 24 / 40
+
+
+def test_everyone_collects_the_shortest_rollout() -> None:
+    """Three fast workers and one that needs a minute a step: it plays a quarter of its 8 steps all the same."""
+    rows = job([[1.0] * 8, [60.0] * 8])
+    shares = {simulate(rows, 4, sync_fraction=0.5, rounds=1, seed=seed).share for seed in range(30)}
+    assert (24 + 2) / 32 in shares
+    with_none = {simulate(rows, 4, sync_fraction=0.5, shortest=0.0, rounds=1, seed=seed).share for seed in range(30)}
+    assert (24 + 1) / 32 in with_none
