@@ -40,6 +40,16 @@ def check_contexts(name: str, contexts: str) -> None:
     find(name).check_contexts(name, contexts)
 
 
+def make_held_out_lanes(name: str, num_lanes: int, **settings: Any) -> Lanes:
+    """Lanes that play what training never meets: of as many contexts as there are, if there is more than one."""
+    try:
+        check_contexts(name, "inf")
+        settings["contexts"] = "inf"
+    except InvalidInput:
+        settings.pop("contexts", None)  # there is but one context, and its lanes have another luck
+    return make_lanes(name, num_lanes, held_out=True, **settings)
+
+
 def make_lanes(name: str, num_lanes: int, **settings: Any) -> Lanes:
     """N lanes of the environment called `name`; a bad name or setting raises `InvalidInput`."""
     return find(name).make_lanes(name, num_lanes, **settings)

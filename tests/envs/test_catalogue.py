@@ -9,6 +9,7 @@ import pytest
 
 from bonuslab.envs import catalogue
 from bonuslab.envs.errors import InvalidInput
+from bonuslab.envs.minihack.contexts import Contexts
 from bonuslab.envs.minihack.family import FAMILY as MINIHACK
 
 
@@ -27,6 +28,24 @@ def test_minihack_names() -> None:
 def test_unknown_names_are_refused(name: str) -> None:
     with pytest.raises(InvalidInput, match="unknown task"):
         catalogue.canonical_name(name)
+
+
+def test_held_out_lanes_ask_for_all_contexts_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    lanes = catalogue.make_held_out_lanes("MultiRoom-N2-S4", 1, contexts="3", seed=1)
+    lanes.reset()
+    training = Contexts("inf", 1)._range
+    assert not training[0] <= lanes.contexts[0] < training[1]
+    lanes.close()
+
+    class One:
+        def check_contexts(self, name: str, contexts: str) -> None:
+            raise InvalidInput("there is but one")
+
+        def make_lanes(self, name: str, num_lanes: int, **settings: object) -> dict[str, object]:
+            return settings
+
+    monkeypatch.setattr(catalogue, "find", lambda name: One())
+    assert catalogue.make_held_out_lanes("Game", 1, contexts="1", seed=2) == {"held_out": True, "seed": 2}
 
 
 def test_bad_contexts_and_settings_are_refused() -> None:

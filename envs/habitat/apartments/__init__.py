@@ -1,0 +1,1 @@
+"""1,000 furnished apartments made from their numbers, drawn on the CPU."""

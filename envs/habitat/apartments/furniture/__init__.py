@@ -1,0 +1,1 @@
+"""What stands in an apartment, and which room gets what."""

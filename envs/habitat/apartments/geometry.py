@@ -1,0 +1,135 @@
+"""A scene as a few flat arrays, in the form that the compiled renderer reads.
+
+Everything about a solid or a material stands in one row of float32: compiled code that hands many arrays from function
+to function is slow to compile and slow to run.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from bonuslab.envs.habitat.apartments.looks.noise import SIZE
+from bonuslab.envs.habitat.apartments.looks.textures import TEXTURE
+from bonuslab.envs.habitat.apartments.plan import Plan, Rectangle
+from bonuslab.envs.habitat.apartments.solids import Solids
+
+PATCH: Final = 0.1
+"""Metres: side of a cell of floor and light maps."""
+TILE: Final = 0.5
+"""Metres: side of a cell of the grid in which rays look for solids."""
+MARGIN: Final = 0.5
+"""Metres around the rooms that the grids cover."""
+
+# Columns of a solid's row. Its shape: centre, half width and depth, cosine and sine of its turn, bottom and top.
+X, Z, HALF_X, HALF_Z, COS, SIN, BOTTOM, TOP, FLAGS, FACES = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+SOLID_COLUMNS: Final = 15  # six faces: the numbers of their materials
+
+# Columns of a material's row.
+TEXTURE_NUMBER, DENSITY, LOG_DENSITY, GLOW, BAND, BAND_MATERIAL, SKY, COLOURS = 0, 1, 2, 3, 4, 5, 6, 7
+MATERIAL_COLUMNS: Final = 16  # three colours of three parts
+
+# Entries of the frame.
+FRAME_X, FRAME_Z, CEILING_HEIGHT, CEILING_MATERIAL, KEY_X, KEY_Z = 0, 1, 2, 3, 4, 5
+
+
+class Geometry(NamedTuple):
+    """Everything that is needed to draw a scene."""
+
+    frame: np.ndarray
+    """[6] float64: corner of the grids, height and material of the ceiling, direction of the light."""
+    solids: np.ndarray
+    """[P, SOLID_COLUMNS] float32."""
+    materials: np.ndarray
+    """[M, MATERIAL_COLUMNS] float32. Density is texels a metre, 0 for a texture stretched over a face; colours are
+    already multiplied by the colour of the light, for weights from 0 to 255."""
+    tiles: np.ndarray
+    """[rows, columns, 2] int32: first and last + 1 of a tile's solids in `members`."""
+    members: np.ndarray
+    """[...] int32: numbers of solids."""
+    floor: np.ndarray
+    """[rows, columns] int16: material of each patch of floor."""
+    light: np.ndarray
+    """[2, rows, columns] float32: brightness on the floor, and above it."""
+
+
+def grid_shape(plan: Plan, cell: float) -> tuple[int, int]:
+    """(rows, columns) of a grid over the plan."""
+    bounds = plan.bounds.grown(MARGIN)
+    return math.ceil(bounds.depth / cell - 1e-9), math.ceil(bounds.width / cell - 1e-9)
+
+
+def patches_of(plan: Plan, room: Rectangle) -> tuple[slice, slice]:
+    """(rows, columns) of the patches of a room."""
+    bounds = plan.bounds.grown(MARGIN)
+    z0, z1 = (round((edge - bounds.z0) / PATCH) for edge in (room.z0, room.z1))
+    x0, x1 = (round((edge - bounds.x0) / PATCH) for edge in (room.x0, room.x1))
+    return slice(z0, z1), slice(x0, x1)
+
+
+def make_geometry(
+    plan: Plan,
+    solids: Solids,
+    floors: list[int],
+    ceiling: int,
+    light: np.ndarray,
+    tint: tuple[float, float, float],
+    key: tuple[float, float],
+) -> Geometry:
+    """The arrays of a scene; `floors` and `ceiling` are numbers of materials, `key` is where most light comes from."""
+    bounds = plan.bounds.grown(MARGIN)
+    rows = np.array(
+        [
+            (*shape, flags, *faces)
+            for shape, flags, faces in zip(solids.shapes, solids.flags, solids.faces, strict=True)
+        ],
+        np.float32,
+    )
+    floor = np.full(grid_shape(plan, PATCH), floors[0], np.int16)
+    for room, number in zip(plan.rooms, floors, strict=True):
+        floor[patches_of(plan, room)] = number
+    tiles, members = _tile_lists(plan, rows)
+    return Geometry(
+        frame=np.array([bounds.x0, bounds.z0, plan.ceiling, ceiling, *key]),
+        solids=rows,
+        materials=_material_rows(solids, np.array(tint)),
+        tiles=tiles,
+        members=members,
+        floor=floor,
+        light=light,
+    )
+
+
+def _tile_lists(plan: Plan, solids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which solids lie in which tile: (`tiles`, `members`)."""
+    rows, columns = grid_shape(plan, TILE)
+    bounds = plan.bounds.grown(MARGIN)
+    cos, sin = np.abs(solids[:, COS]), np.abs(solids[:, SIN])
+    half_x = cos * solids[:, HALF_X] + sin * solids[:, HALF_Z]
+    half_z = sin * solids[:, HALF_X] + cos * solids[:, HALF_Z]
+    x, z = solids[:, X] - bounds.x0, solids[:, Z] - bounds.z0
+    across = np.clip(np.floor(np.stack([x - half_x, x + half_x]) / TILE).astype(int), 0, columns - 1)
+    down = np.clip(np.floor(np.stack([z - half_z, z + half_z]) / TILE).astype(int), 0, rows - 1)
+    pairs = [
+        (row * columns + column, number)
+        for number, (x0, x1, z0, z1) in enumerate(zip(*across.tolist(), *down.tolist(), strict=True))
+        for row in range(z0, z1 + 1)
+        for column in range(x0, x1 + 1)
+    ]
+    found = np.array(sorted(pairs), np.int32)
+    ends = np.searchsorted(found[:, 0], np.arange(rows * columns + 1))
+    tiles = np.stack([ends[:-1], ends[1:]], axis=-1).reshape(rows, columns, 2)
+    return tiles.astype(np.int32), np.ascontiguousarray(found[:, 1])
+
+
+def _material_rows(solids: Solids, tint: np.ndarray) -> np.ndarray:
+    rows = np.zeros((len(solids.materials), MATERIAL_COLUMNS), np.float32)
+    for row, material in zip(rows, solids.materials, strict=True):
+        density = SIZE / material.repeat if material.repeat else 0.0
+        band, below = (material.band[0], solids.number_of(material.band[1])) if material.band else (-1.0, 0)
+        logarithm = math.log2(density) if density else 0.0
+        row[:COLOURS] = (TEXTURE[material.texture], density, logarithm, material.glow, band, below, material.sky)
+        row[COLOURS:] = (np.array(material.colours) * tint / 255.0).ravel()
+    return rows

@@ -1,0 +1,105 @@
+"""The apartments as a back end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from random import Random
+from typing import Final
+
+import numpy as np
+
+from bonuslab.envs.habitat.apartments.drawing import draw
+from bonuslab.envs.habitat.apartments.navigation import move
+from bonuslab.envs.habitat.apartments.scene import NUM_APARTMENTS, Apartment, apartment
+from bonuslab.envs.habitat.simulator import FORWARD_METRES, TURN_DEGREES, Action, NavigableMap, Pose
+
+_SPLITS: Final = {"train": range(800), "val": range(800, 900), "test": range(900, NUM_APARTMENTS)}
+_NUM_STARTS: Final = 1_000_000_000
+
+
+class ApartmentScenes:
+    """1,000 apartments, 800 for training, 100 for validation and 100 for testing; see `Scenes`."""
+
+    name = "apartments"
+
+    @property
+    def splits(self) -> Sequence[str]:
+        """train, val, test."""
+        return tuple(_SPLITS)
+
+    def split(self, name: str) -> Sequence[int]:
+        """Numbers of the apartments of a split."""
+        return _SPLITS[name]
+
+    def num_starts(self, scene: int) -> int:
+        """Any place and direction: practically without end."""
+        return _NUM_STARTS
+
+    def start(self, scene: int, number: int) -> Pose:
+        """The middle of a random navigable cell, looking anywhere."""
+        map_, random = apartment(scene).map, Random(f"start {scene} {number}")
+        cells = _navigable_cells(scene)
+        row, column = divmod(int(cells[random.randrange(len(cells))]), map_.navigable.shape[1])
+        x, z = map_.x0 + (column + 0.5) * map_.cell, map_.z0 + (row + 0.5) * map_.cell
+        return Pose(x, 0.0, z, random.uniform(-math.pi, math.pi))
+
+    def scene_name(self, scene: int) -> str:
+        """`apartment 7`."""
+        return f"apartment {scene}"
+
+    def simulator(self, size: int) -> ApartmentSimulator:
+        """A simulator with images of `size` times `size` pixels."""
+        return ApartmentSimulator()
+
+
+@lru_cache(maxsize=8)
+def _navigable_cells(scene: int) -> np.ndarray:
+    return np.flatnonzero(apartment(scene).map.navigable)
+
+
+class ApartmentSimulator:
+    """One agent in one apartment; see `Simulator`. Images have the size of the arrays that they are drawn into."""
+
+    def __init__(self) -> None:
+        self._apartment: Apartment | None = None
+        self._pose = Pose(0.0, 0.0, 0.0, 0.0)
+
+    def begin(self, scene: int, start: Pose) -> None:
+        """Go to an apartment."""
+        self._apartment, self._pose = apartment(scene), start
+
+    def act(self, action: Action) -> None:
+        """Move or turn."""
+        x, y, z, heading = self._pose
+        if action == Action.FORWARD:
+            map_ = self._map()
+            x, z = move(map_.navigable, map_.x0, map_.z0, x, z, heading, FORWARD_METRES)
+        elif action == Action.LEFT:
+            heading += math.radians(TURN_DEGREES)
+        elif action == Action.RIGHT:
+            heading -= math.radians(TURN_DEGREES)
+        self._pose = Pose(x, y, z, math.remainder(heading, 2 * math.pi))
+
+    @property
+    def pose(self) -> Pose:
+        """Where the agent is."""
+        return self._pose
+
+    def render(self, rgb: np.ndarray, depth: np.ndarray) -> None:
+        """Draw what the agent sees."""
+        assert self._apartment is not None
+        draw(self._apartment.geometry, self._pose.x, self._pose.z, self._pose.heading, rgb, depth)
+
+    def navigable_map(self) -> NavigableMap:
+        """All floor that can be reached."""
+        return self._map()
+
+    def close(self) -> None:
+        """Forget the apartment."""
+        self._apartment = None
+
+    def _map(self) -> NavigableMap:
+        assert self._apartment is not None
+        return self._apartment.map

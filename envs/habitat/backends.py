@@ -1,0 +1,41 @@
+"""The two kinds of houses, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.envs.habitat.simulator import Scenes
+
+
+def find_scenes(backend: str | Scenes, **data: Any) -> Scenes:
+    """The scenes of the back end called `backend`; `data` is what it needs to be found. Missing things are named."""
+    if not isinstance(backend, str):
+        return backend
+    name = backend.strip().lower()
+    if name not in BACKENDS:
+        raise unknown("Habitat back end", backend, BACKENDS)
+    return BACKENDS[name](**data)
+
+
+def _apartments(**data: Any) -> Scenes:
+    from bonuslab.envs.habitat.apartments.simulator import ApartmentScenes
+
+    for setting in data:
+        raise InvalidInput(f"environment setting {setting!r} belongs to HM3D; apartments need no data")
+    return ApartmentScenes()
+
+
+def _hm3d(**data: Any) -> Scenes:
+    from bonuslab.envs.habitat.hm3d.scenes import HM3DScenes
+
+    for setting in data:
+        if setting not in DATA_SETTINGS:
+            raise unknown("environment setting", setting, DATA_SETTINGS)
+    return HM3DScenes(**data)
+
+
+DATA_SETTINGS = ("data_path", "gpu_device")
+"""What HM3D understands: see `hm3d.scenes.HM3DScenes`."""
+BACKENDS: dict[str, Callable[..., Scenes]] = {"apartments": _apartments, "hm3d": _hm3d}

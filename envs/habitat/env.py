@@ -1,0 +1,148 @@
+"""Reward-free exploration of houses as a Gymnasium environment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.envs.habitat.backends import find_scenes
+from bonuslab.envs.habitat.contexts import ContextCount, Contexts, check_context, scene_and_start
+from bonuslab.envs.habitat.episode import Episode
+from bonuslab.envs.habitat.simulator import NavigableMap, Pose, Scenes
+from bonuslab.envs.habitat.spaces import action_space, check_action, check_size, observation_space
+
+Observation = dict[str, np.ndarray]
+
+
+class HabitatEnv(gym.Env[Observation, int]):
+    """A back end's scenes with their contexts.
+
+    The reward is always 0. `info` carries context, scene, coverage so far, and the end status of the episode.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 8}  # noqa: RUF012 (as Gymnasium declares it)
+
+    def __init__(
+        self,
+        backend: str | Scenes = "apartments",
+        contexts: ContextCount = "inf",
+        seed: int = 0,
+        *,
+        size: int = 128,
+        held_out: bool = False,
+        split: str | None = None,
+        stream: int | Sequence[int] = 0,
+        max_steps: int | None = None,
+        stop_ends_episode: bool = True,
+        render_mode: str | None = None,
+        **data: Any,
+    ) -> None:
+        """So many `contexts` of `backend`, drawn from `seed`; see `Contexts`. `data` says where HM3D lies."""
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise unknown("render mode", render_mode, self.metadata["render_modes"])
+        self.scenes = find_scenes(backend, **data)
+        self.contexts = Contexts(self.scenes, contexts, seed, held_out=held_out, split=split, stream=stream)
+        self.observation_space = observation_space(check_size(size))
+        self.action_space: gym.spaces.Discrete = action_space()  # type: ignore[assignment]
+        self.render_mode = render_mode
+        self._episode = Episode(self.scenes, size, max_steps, stop_ends_episode)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start an episode on the next context, or on the one of `options={"context": id}`.
+
+        `seed` restarts the sequence of contexts: the same seed gives the same sequence.
+        """
+        for key in options or {}:
+            if key != "context":
+                raise unknown("reset option", key, ["context"])
+        chosen = options.get("context") if options else None
+        wanted = None if chosen is None else check_context(chosen, self.scenes)
+        if seed is not None:
+            self.contexts.reseed(seed)
+        super().reset(seed=seed)
+        self._episode.begin(self.contexts.draw() if wanted is None else wanted)
+        return self._observation(), self._info()
+
+    def step(self, action: int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Take one action."""
+        chosen = check_action(action)
+        if self._episode.status != "running":
+            state = "before the first reset" if self._episode.context is None else "after the end of the episode"
+            raise InvalidInput(f"step {state}: call reset() first")
+        self._episode.step(chosen)
+        status = self._episode.status
+        return self._observation(), 0.0, status == "stopped", status == "step_limit", self._info()
+
+    @property
+    def coverage(self) -> float:
+        """Revealed area over total navigable area, in this episode so far."""
+        return self._episode.coverage
+
+    @property
+    def map(self) -> NavigableMap:
+        """Where an agent can stand on the floor of the running episode."""
+        return self._episode.map
+
+    @property
+    def revealed(self) -> np.ndarray:
+        """[rows, columns] bool: the cells of `map` that have been seen."""
+        return self._episode.revealed
+
+    @property
+    def path(self) -> list[Pose]:
+        """Where the agent has been in this episode, the start first."""
+        return list(self._episode.path)
+
+    @property
+    def max_steps(self) -> int:
+        """The step limit."""
+        return self._episode.max_steps
+
+    def render(self) -> Any:
+        """The agent's view beside the map of what it has seen, as a picture [H, W, 3]."""
+        from bonuslab.envs.habitat.render import frame  # few users of the env draw pictures
+
+        if self.render_mode != "rgb_array":
+            return None
+        shown = self._episode.observation
+        return frame(shown["rgb"], shown["depth"], self.map, self.revealed, self.path, self.coverage)
+
+    def get_state(self) -> dict[str, Any]:
+        """Everything `set_state` needs to go on exactly; can be pickled."""
+        return {
+            "scenes": self.scenes.name,
+            "episode": self._episode.get_state(),
+            "contexts": self.contexts.get_state(),
+        }
+
+    def set_state(self, state: dict[str, Any]) -> Observation:
+        """Go on where `get_state` was called, by walking the episode again; the observation of that moment."""
+        if state["scenes"] != self.scenes.name:
+            raise InvalidInput(f"a state of {state['scenes']} does not fit {self.scenes.name}")
+        self.contexts.set_state(state["contexts"])
+        self._episode.set_state(state["episode"])
+        return self._observation()
+
+    def close(self) -> None:
+        """Give back memory and graphics. A second call does nothing."""
+        if hasattr(self, "_episode"):
+            self._episode.close()
+
+    def _observation(self) -> Observation:
+        return {key: array.copy() for key, array in self._episode.observation.items()}
+
+    def _info(self) -> dict[str, Any]:
+        context = self._episode.context
+        assert context is not None
+        return {
+            "context": context,
+            "scene": self.scenes.scene_name(scene_and_start(context)[0]),
+            "coverage": self._episode.coverage,
+            "end_status": self._episode.status,
+        }

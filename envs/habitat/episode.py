@@ -1,0 +1,131 @@
+"""One episode after another in one simulator: steps, endings, sensors and coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from bonuslab.envs.habitat.contexts import scene_and_start
+from bonuslab.envs.habitat.coverage import Coverage
+from bonuslab.envs.habitat.sensors import compass, gps, write_depth
+from bonuslab.envs.habitat.simulator import Action, NavigableMap, Pose, Scenes
+from bonuslab.envs.habitat.spaces import MAX_STEPS, check_max_steps, observation_buffers
+
+EndStatus = Literal["none", "running", "stopped", "step_limit"]
+"""`stopped`: the agent took the action stop. `none`: no episode has begun."""
+
+
+class Episode:
+    """Plays episodes without reward. `begin` starts one on a context, `step` takes an action.
+
+    The paper calls its first action `stop_episode`, and as in Habitat it ends the episode; with `stop_ends` off it lets
+    a step pass instead.
+    """
+
+    def __init__(
+        self,
+        scenes: Scenes,
+        size: int,
+        max_steps: int | None = None,
+        stop_ends: bool = True,
+        buffers: Mapping[str, np.ndarray] | None = None,
+    ) -> None:
+        """Episodes that show what happens in `buffers` (arrays of their own if None)."""
+        self.max_steps = MAX_STEPS if max_steps is None else check_max_steps(max_steps)
+        self.context: int | None = None
+        self.status: EndStatus = "none"
+        self.path: list[Pose] = []
+        """Where the agent has been, the start first."""
+        alone = {key: array[0] for key, array in observation_buffers(1, size).items()} if buffers is None else buffers
+        self.observation: Mapping[str, np.ndarray] = alone
+        """The arrays that the next step overwrites."""
+        self._scenes, self._stop_ends = scenes, stop_ends
+        self._simulator = scenes.simulator(size)
+        self._coverage: Coverage | None = None
+        self._actions = bytearray()
+        self._depth = np.empty((size, size), np.float32)
+
+    @property
+    def length(self) -> int:
+        """Steps taken so far."""
+        return len(self._actions)
+
+    @property
+    def coverage(self) -> float:
+        """Revealed area over total navigable area, so far."""
+        return self._coverage.share if self._coverage else 0.0
+
+    @property
+    def revealed(self) -> np.ndarray:
+        """[rows, columns] bool: the cells of `map` that have been seen."""
+        assert self._coverage is not None
+        return self._coverage.revealed
+
+    @property
+    def map(self) -> NavigableMap:
+        """The floor of the episode's start."""
+        assert self._coverage is not None
+        return self._coverage.map
+
+    def begin(self, context: int) -> None:
+        """Start a new episode. The same context always gives the same scene and start."""
+        self._begin(context)
+        self._show()
+
+    def step(self, action: Action) -> None:
+        """Take an action; `status` then says whether and how the episode ended."""
+        self._step(action)
+        self._show()
+
+    def get_state(self) -> dict[str, Any] | None:
+        """The episode as its context and actions; None before the first."""
+        if self.context is None:
+            return None
+        return {"context": self.context, "actions": bytes(self._actions), "status": self.status}
+
+    def set_state(self, state: dict[str, Any] | None) -> None:
+        """Walk again what `get_state` described, without drawing; everything that follows is the same."""
+        if state is None:
+            return
+        self._begin(state["context"])
+        for action in state["actions"]:
+            self._step(Action(action))
+        if self.status != state["status"]:
+            raise RuntimeError(f"context {state['context']} walked again is {self.status}, not {state['status']}")
+        self._show()
+
+    def close(self) -> None:
+        """Close the simulator."""
+        self._simulator.close()
+
+    def _begin(self, context: int) -> None:
+        self.status = "none"  # until the scene is there
+        self.context = context
+        scene, start = scene_and_start(context)
+        self._simulator.begin(scene, self._scenes.start(scene, start))
+        self.path = [self._simulator.pose]
+        self._coverage = Coverage(self._simulator.navigable_map())
+        self._coverage.look(self.path[0])
+        self._actions.clear()
+        self.status = "running"
+
+    def _step(self, action: Action) -> None:
+        assert self._coverage is not None
+        self._simulator.act(action)
+        self._actions.append(action)
+        self.path.append(self._simulator.pose)
+        self._coverage.look(self.path[-1])
+        if action == Action.STOP and self._stop_ends:
+            self.status = "stopped"
+        elif len(self._actions) >= self.max_steps:
+            self.status = "step_limit"
+
+    def _show(self) -> None:
+        """Write the sensors' readings into the observation."""
+        shown, start, pose = self.observation, self.path[0], self.path[-1]
+        self._simulator.render(shown["rgb"], self._depth)
+        write_depth(self._depth, shown["depth"])
+        shown["gps"][:] = gps(start, pose)
+        shown["compass"][0] = compass(start, pose)

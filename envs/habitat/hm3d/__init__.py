@@ -1,0 +1,1 @@
+"""HM3D's scanned houses, simulated by habitat-sim."""

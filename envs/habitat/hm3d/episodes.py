@@ -1,0 +1,77 @@
+"""Reads Habitat's navigation episodes: which scenes a split has, and where agents start in them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.envs.habitat.simulator import Pose
+
+EPISODES_FOLDER: Final = Path("datasets/pointnav/hm3d/v1")
+SCENES_FOLDER: Final = Path("scene_datasets")
+_KEPT_FILES: Final = 64
+_GET_EPISODES: Final = "get pointnav_hm3d_v1.zip (habitat-lab's DATASETS.md says where) and unpack it there"
+
+
+class SceneEpisodes(NamedTuple):
+    """All episodes of one scene."""
+
+    scene: str
+    """Path of its .glb below the folder of scenes."""
+    starts: np.ndarray
+    """[E, 4] float64: x, y, z and heading."""
+
+    def start(self, number: int) -> Pose:
+        """Where episode `number` starts."""
+        x, y, z, heading = self.starts[number].tolist()
+        return Pose(x, y, z, heading)
+
+
+def episode_files(data: Path, split: str) -> list[Path]:
+    """The file of each scene of a split, in the order of their names."""
+    folder = data / EPISODES_FOLDER / split
+    if not folder.is_dir():
+        raise InvalidInput(f"no episodes of HM3D's {split} split in {folder}; {_GET_EPISODES}, or set HABITAT_DATA")
+    files = sorted((folder / "content").glob("*.json.gz")) or sorted(folder.glob("*.json.gz"))
+    if not files:
+        raise InvalidInput(f"{folder} holds no episode file (*.json.gz); {_GET_EPISODES}")
+    return files
+
+
+@lru_cache(maxsize=_KEPT_FILES)
+def read_episodes(file: Path) -> SceneEpisodes:
+    """The episodes of a file, which must all be in one scene."""
+    try:
+        with gzip.open(file, "rt", encoding="utf-8") as text:
+            episodes: list[dict[str, Any]] = json.load(text)["episodes"]
+        scenes = {_below_scenes(str(episode["scene_id"])) for episode in episodes}
+        starts = np.array([_start(episode) for episode in episodes], np.float64).reshape(-1, 4)
+    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise InvalidInput(f"the episode file {file} cannot be read ({reason}); {_GET_EPISODES}") from error
+    if len(scenes) != 1 or not np.isfinite(starts).all():
+        found = f"{len(scenes)} scenes" if len(scenes) != 1 else "starts that are no numbers"
+        raise InvalidInput(f"the episode file {file} holds {found}, not the episodes of one scene; {_GET_EPISODES}")
+    return SceneEpisodes(scenes.pop(), starts)
+
+
+def _below_scenes(scene_id: str) -> str:
+    """Episodes name scenes with or without the folder of all scenes."""
+    return scene_id.removeprefix("./").removeprefix("data/scene_datasets/")
+
+
+def _start(episode: dict[str, Any]) -> tuple[float, float, float, float]:
+    x, y, z = (float(value) for value in episode["start_position"])
+    return x, y, z, heading_of(*(float(value) for value in episode["start_rotation"]))
+
+
+def heading_of(x: float, y: float, z: float, w: float) -> float:
+    """The heading of a rotation given as a quaternion: where it turns -z to, seen from above."""
+    return math.atan2(2 * (x * z + w * y), 1 - 2 * (x * x + y * y))

@@ -1,0 +1,106 @@
+"""HM3D as a back end: finds simulator, scenes and episodes, and says what is missing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.envs.habitat.contexts import MOST_SCENES
+from bonuslab.envs.habitat.hm3d.episodes import SCENES_FOLDER, SceneEpisodes, episode_files, read_episodes
+from bonuslab.envs.habitat.hm3d.simulator import HM3DSimulator
+from bonuslab.envs.habitat.simulator import Pose
+
+DATA_VARIABLE: Final = "HABITAT_DATA"
+_DATASET_FILES: Final = ("hm3d_basis.scene_dataset_config.json", "hm3d_annotated_basis.scene_dataset_config.json")
+_SPLITS: Final = ("train", "val")
+"""Those that are public."""
+_GET_SCENES: Final = "python -m habitat_sim.utils.datasets_download --uids hm3d --data-path"
+
+
+class HM3DScenes:
+    """HM3D's scenes with the starts of Habitat's PointNav episodes; see `Scenes`.
+
+    `data_path` is Habitat's folder `data`, with `scene_datasets/hm3d` and `datasets/pointnav/hm3d/v1` in it; without
+    it, the environment variable HABITAT_DATA counts, then `./data`.
+    """
+
+    name = "hm3d"
+
+    def __init__(self, data_path: str | Path | None = None, gpu_device: int = 0) -> None:
+        self._habitat_sim = _import_habitat_sim()
+        self._data = Path(data_path or os.environ.get(DATA_VARIABLE) or "data").expanduser()
+        self._gpu_device = gpu_device
+        scenes = self._data / SCENES_FOLDER / "hm3d"
+        if not scenes.is_dir():
+            raise InvalidInput(
+                f"no HM3D scenes in {scenes}; get them with `{_GET_SCENES} {self._data}` (Matterport gives API tokens "
+                f"for academic use), or set {DATA_VARIABLE}"
+            )
+        found = (scenes / name for name in _DATASET_FILES)
+        self._dataset = next((str(file) for file in found if file.is_file()), "default")
+        self._files: list[Path] = []
+        self._ranges: dict[str, range] = {}
+        for split in _SPLITS:
+            first = len(self._files)
+            self._files += episode_files(self._data, split)
+            self._ranges[split] = range(first, len(self._files))
+        if len(self._files) > MOST_SCENES:
+            raise InvalidInput(
+                f"{self._data} has episodes of {len(self._files)} scenes; at most {MOST_SCENES} can be used"
+            )
+        for (
+            split
+        ) in _SPLITS:  # the first scene of each split, so that a wrong folder is found out before anything starts
+            self.scene_file(self._ranges[split][0])
+
+    @property
+    def splits(self) -> Sequence[str]:
+        """train, val."""
+        return _SPLITS
+
+    def split(self, name: str) -> Sequence[int]:
+        """Numbers of the scenes of a split."""
+        return self._ranges[name]
+
+    def num_starts(self, scene: int) -> int:
+        """Episodes in a scene."""
+        return len(self._episodes(scene).starts)
+
+    def start(self, scene: int, number: int) -> Pose:
+        """Where an episode starts."""
+        return self._episodes(scene).start(number)
+
+    def scene_name(self, scene: int) -> str:
+        """`00800-TEEsavR23oF`."""
+        return Path(self._episodes(scene).scene).parent.name
+
+    def scene_file(self, scene: int) -> Path:
+        """The .glb of a scene; a missing one is named."""
+        file = self._data / SCENES_FOLDER / self._episodes(scene).scene
+        if not file.is_file():
+            raise InvalidInput(f"the scene {file} is missing; get it with `{_GET_SCENES} {self._data}`")
+        return file
+
+    def simulator(self, size: int) -> HM3DSimulator:
+        """A simulator with images of `size` times `size` pixels."""
+        return HM3DSimulator(self._habitat_sim, self.scene_file, self._dataset, size, self._gpu_device)
+
+    def _episodes(self, scene: int) -> SceneEpisodes:
+        return read_episodes(self._files[scene])
+
+
+def _import_habitat_sim() -> ModuleType:
+    for variable in ("MAGNUM_LOG", "HABITAT_SIM_LOG"):
+        os.environ.setdefault(variable, "quiet")
+    try:
+        return import_module("habitat_sim")
+    except ImportError as error:
+        raise InvalidInput(
+            f"HM3D needs habitat-sim 0.3.3, which cannot be imported here ({error}); use the image of "
+            "deploy/Dockerfile.habitat, or the environment Apartments, which needs nothing"
+        ) from error

@@ -1,0 +1,125 @@
+"""What a simulated house offers, whichever back end simulates it.
+
+Coordinates are Habitat's: x to the right, y up, z towards the viewer, in metres; at heading 0 the agent looks along -z,
+and the heading grows to the left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, NamedTuple, Protocol
+
+import numpy as np
+
+FORWARD_METRES: Final = 0.25
+TURN_DEGREES: Final = 10.0
+FIELD_OF_VIEW_DEGREES: Final = 90.0
+CAMERA_HEIGHT: Final = 1.25
+"""Metres above the floor, as in Habitat's navigation tasks."""
+AGENT_RADIUS: Final = 0.1
+AGENT_HEIGHT: Final = 1.5
+CELL_METRES: Final = 0.05
+"""Side of a cell of the navigable map."""
+
+
+class Action(IntEnum):
+    """The paper's four actions."""
+
+    STOP = 0
+    FORWARD = 1
+    LEFT = 2
+    RIGHT = 3
+
+
+class Pose(NamedTuple):
+    """Where the agent stands and looks."""
+
+    x: float
+    y: float
+    z: float
+    heading: float
+    """Radians."""
+
+
+@dataclass(frozen=True, slots=True)
+class NavigableMap:
+    """Where an agent can stand on one floor."""
+
+    navigable: np.ndarray
+    """[rows along z, columns along x] bool."""
+    x0: float
+    z0: float
+    """The corner of cell (0, 0) with the smallest coordinates."""
+    cell: float = CELL_METRES
+    """Side of a cell in metres."""
+
+    @property
+    def area(self) -> float:
+        """Square metres on which the agent's centre can be."""
+        return float(np.count_nonzero(self.navigable)) * self.cell**2
+
+    def cell_of(self, x: float, z: float) -> tuple[int, int]:
+        """(row, column) of the cell around a point."""
+        return int((z - self.z0) // self.cell), int((x - self.x0) // self.cell)
+
+
+class Simulator(Protocol):
+    """One agent in one house at a time."""
+
+    def begin(self, scene: int, start: Pose) -> None:
+        """Load a scene, if another one is loaded, and put the agent there."""
+        ...
+
+    def act(self, action: Action) -> None:
+        """Move or turn; a wall is slid along. STOP does nothing here."""
+        ...
+
+    @property
+    def pose(self) -> Pose:
+        """Where the agent is now."""
+        ...
+
+    def render(self, rgb: np.ndarray, depth: np.ndarray) -> None:
+        """Write what the agent sees: [H, W, 3] uint8, and [H, W] float32 metres along the viewing direction."""
+        ...
+
+    def navigable_map(self) -> NavigableMap:
+        """The floor that the agent stands on."""
+        ...
+
+    def close(self) -> None:
+        """Give back memory and graphics."""
+        ...
+
+
+class Scenes(Hashable, Protocol):
+    """A collection of houses, split into some for training and some for evaluation."""
+
+    name: str
+
+    @property
+    def splits(self) -> Sequence[str]:
+        """Names of the splits that can be used."""
+        ...
+
+    def split(self, name: str) -> Sequence[int]:
+        """Numbers of the scenes of a split."""
+        ...
+
+    def num_starts(self, scene: int) -> int:
+        """How many ways there are to start an episode in a scene."""
+        ...
+
+    def start(self, scene: int, number: int) -> Pose:
+        """One of them; the same pair always gives the same pose."""
+        ...
+
+    def scene_name(self, scene: int) -> str:
+        """For people."""
+        ...
+
+    def simulator(self, size: int) -> Simulator:
+        """A simulator of these scenes with images of `size` times `size` pixels."""
+        ...

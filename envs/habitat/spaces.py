@@ -1,0 +1,69 @@
+"""The observations and actions of the Habitat environments, whichever back end simulates them.
+
+Depth is half precision from 0 (here) to 1 (10 metres or more): a rollout of 128 steps of RGB and depth at 256 x 256
+takes 40 MB a lane instead of 59 MB, and the rounding stays below 5 mm, a twentieth of what depth cameras get wrong.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import gymnasium as gym
+import numpy as np
+
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.envs.habitat.simulator import Action
+
+MOST_DEPTH_METRES: Final = 10.0
+"""Depth 1 of an observation; Habitat's own limit."""
+SMALLEST_SIZE, LARGEST_SIZE = 16, 1024
+MAX_STEPS: Final = 500
+"""Of an episode (paper, appendix)."""
+
+
+def observation_space(size: int) -> gym.spaces.Dict:
+    """Images of `size` x `size` pixels, position in metres and heading in radians since the start of the episode."""
+    limit = np.finfo(np.float32).max
+    return gym.spaces.Dict(
+        {
+            "rgb": gym.spaces.Box(0, 255, (size, size, 3), np.uint8),
+            "depth": gym.spaces.Box(0.0, 1.0, (size, size, 1), np.float16),
+            "gps": gym.spaces.Box(-limit, limit, (2,), np.float32),
+            "compass": gym.spaces.Box(-np.pi, np.pi, (1,), np.float32),
+        }
+    )
+
+
+def action_space() -> gym.spaces.Discrete:
+    """Stop, forward, left, right."""
+    return gym.spaces.Discrete(len(Action))
+
+
+def observation_buffers(num_lanes: int, size: int) -> dict[str, np.ndarray]:
+    """Arrays [N, ...] for the observations of N lanes."""
+    spaces = observation_space(size).spaces
+    return {key: np.zeros((num_lanes, *(box.shape or ())), box.dtype) for key, box in spaces.items()}
+
+
+def check_action(action: object) -> Action:
+    """`action` as one of the four."""
+    whole = isinstance(action, int | np.integer) and not isinstance(action, bool)
+    if not whole or not 0 <= int(action) < len(Action):  # type: ignore[call-overload]
+        names = ", ".join(f"{each.value} {each.name.lower()}" for each in Action)
+        raise InvalidInput(f"action {action!r} cannot be used; allowed: {names}")
+    return Action(int(action))  # type: ignore[call-overload]
+
+
+def check_size(size: object) -> int:
+    """`size` as a number of pixels."""
+    whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
+    if not whole or not SMALLEST_SIZE <= int(size) <= LARGEST_SIZE:  # type: ignore[call-overload]
+        raise InvalidInput(f"size {size!r} cannot be used; allowed: {SMALLEST_SIZE} to {LARGEST_SIZE} pixels")
+    return int(size)  # type: ignore[call-overload]
+
+
+def check_max_steps(max_steps: object) -> int:
+    """`max_steps` as a number of steps."""
+    if isinstance(max_steps, bool) or not isinstance(max_steps, int | np.integer) or max_steps < 1:
+        raise InvalidInput(f"max_steps {max_steps!r} cannot be used; allowed: whole numbers from 1")
+    return int(max_steps)

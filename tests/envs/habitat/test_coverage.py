@@ -1,0 +1,125 @@
+"""Coverage equals the definition of line of sight, cell by cell."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from bonuslab.envs.habitat.apartments.scene import apartment
+from bonuslab.envs.habitat.coverage import SIGHT_METRES, Coverage
+from bonuslab.envs.habitat.simulator import NavigableMap, Pose
+
+
+def cells_on(
+    ray_start: tuple[float, float], direction: tuple[float, float], length: float
+) -> list[tuple[float, tuple[int, int]]]:
+    """(distance at which it is entered, cell) of every cell that a ray crosses, by cutting it with every grid line."""
+    cuts = {0.0}
+    for start, speed in zip(ray_start, direction, strict=True):
+        for line in range(math.floor(start) - math.ceil(length) - 1, math.floor(start) + math.ceil(length) + 2):
+            if speed and 0 < (line - start) / speed <= length:
+                cuts.add((line - start) / speed)
+    edges = [*sorted(cuts), length + 1e-9]
+    found = []
+    for enter, leave in itertools.pairwise(edges):
+        middle = (enter + leave) / 2
+        cell = tuple(math.floor(start + middle * speed) for start, speed in zip(ray_start, direction, strict=True))
+        found.append((enter, (cell[0], cell[1])))
+    return found
+
+
+def literally_revealed(map_: NavigableMap, pose: Pose) -> set[tuple[int, int]]:
+    """Cells on rays over 90 degrees, one cell apart at 5 metres, up to the first cell that cannot be stood on."""
+    reach = SIGHT_METRES / map_.cell
+    rays = math.ceil(math.pi / 2 * reach) + 1
+    start = (pose.z - map_.z0) / map_.cell, (pose.x - map_.x0) / map_.cell
+    revealed = set()
+    for ray in range(rays):
+        angle = pose.heading + math.radians(-45 + 90 * ray / (rays - 1))
+        for _, (row, column) in cells_on(start, (-math.cos(angle), -math.sin(angle)), reach):
+            inside = 0 <= row < map_.navigable.shape[0] and 0 <= column < map_.navigable.shape[1]
+            if not inside or not map_.navigable[row, column]:
+                break
+            revealed.add((row, column))
+    return revealed
+
+
+def as_set(coverage: Coverage) -> set[tuple[int, int]]:
+    return {(int(row), int(column)) for row, column in np.argwhere(coverage.revealed)}
+
+
+def random_pose(map_: NavigableMap, rng: np.random.Generator) -> Pose:
+    row, column = rng.permutation(np.argwhere(map_.navigable))[0]
+    x, z = map_.x0 + (column + rng.random()) * map_.cell, map_.z0 + (row + rng.random()) * map_.cell
+    return Pose(float(x), 0.0, float(z), float(rng.uniform(-7, 7)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_equals_the_definition_on_random_maps(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    map_ = NavigableMap(rng.random((70, 90)) < (0.9, 0.97, 0.995)[seed % 3], -1.3, 2.7, cell=0.1)
+    coverage, literal = Coverage(map_), set()
+    for _ in range(4):
+        pose = random_pose(map_, rng)
+        coverage.look(pose)
+        literal |= literally_revealed(map_, pose)
+        assert as_set(coverage) == literal
+    assert coverage.share == pytest.approx(len(literal) / np.count_nonzero(map_.navigable), abs=1e-12)
+
+
+def test_equals_the_definition_in_an_apartment() -> None:
+    map_, rng = apartment(5).map, np.random.default_rng(1)
+    coverage, literal = Coverage(map_), set()
+    for _ in range(6):
+        pose = random_pose(map_, rng)
+        coverage.look(pose)
+        literal |= literally_revealed(map_, pose)
+    assert as_set(coverage) == literal
+    assert 0.05 < coverage.share < 0.9
+
+
+def test_an_open_floor_is_seen_as_a_quarter_of_a_disc() -> None:
+    map_ = NavigableMap(np.ones((400, 400), np.bool_), 0.0, 0.0)
+    coverage = Coverage(map_)
+    coverage.look(Pose(10.0, 0.0, 10.0, 0.4))
+    area = np.count_nonzero(coverage.revealed) * map_.cell**2
+    assert area == pytest.approx(math.pi * SIGHT_METRES**2 / 4, rel=0.03)
+    rows, columns = np.nonzero(coverage.revealed)
+    away_x, away_z = (columns + 0.5) * map_.cell - 10.0, (rows + 0.5) * map_.cell - 10.0
+    assert np.hypot(away_x, away_z).max() < SIGHT_METRES + 2 * map_.cell
+    centre = -np.sin(0.4) * away_x.mean() - np.cos(0.4) * away_z.mean()
+    assert centre == pytest.approx(np.hypot(away_x.mean(), away_z.mean()), rel=1e-2)  # it looks where the heading says
+
+
+def test_walls_hide_what_is_behind_them() -> None:
+    navigable = np.ones((100, 100), np.bool_)
+    navigable[50, 20:80] = False
+    coverage = Coverage(NavigableMap(navigable, 0.0, 0.0))
+    coverage.look(Pose(2.5, 0.0, 3.5, 0.0))
+    assert coverage.revealed[55, 50]
+    assert not coverage.revealed[:50, 40:60].any()
+    assert not coverage.revealed[50].any()
+
+
+def test_looking_twice_counts_once_and_never_less() -> None:
+    coverage = Coverage(apartment(5).map)
+    rng = np.random.default_rng(0)
+    last = 0.0
+    for _ in range(20):
+        pose = random_pose(coverage.map, rng)
+        coverage.look(pose)
+        share = coverage.share
+        coverage.look(pose)
+        assert last <= share == coverage.share <= 1.0
+        last = share
+    assert coverage.share == np.count_nonzero(coverage.revealed) / np.count_nonzero(coverage.map.navigable)
+
+
+def test_nothing_is_seen_from_where_nobody_can_stand() -> None:
+    coverage = Coverage(NavigableMap(np.zeros((10, 10), np.bool_), 0.0, 0.0))
+    coverage.look(Pose(0.2, 0.0, 0.2, 0.0))
+    coverage.look(Pose(-5.0, 0.0, 0.2, 0.0))
+    assert coverage.share == 0.0

@@ -1,0 +1,57 @@
+"""Houses by name, as the rest of the platform asks for them."""
+
+from __future__ import annotations
+
+import pytest
+
+from bonuslab.envs.catalogue import canonical_name, check_contexts, find, make_lanes
+from bonuslab.envs.errors import InvalidInput
+
+
+@pytest.mark.parametrize(
+    ("name", "full"),
+    [
+        ("Apartments", "Apartments-128"),
+        ("apartments-64", "Apartments-64"),
+        (" Apartments-256 ", "Apartments-256"),
+        ("HM3D", "HM3D-256"),
+        ("hm3d-128", "HM3D-128"),
+    ],
+)
+def test_names(name: str, full: str) -> None:
+    assert find(name).name == "habitat"
+    assert canonical_name(name) == full
+    assert canonical_name(full) == full
+
+
+def test_lanes_have_the_size_of_the_name() -> None:
+    lanes = make_lanes("Apartments-64", 1, contexts="2", seed=0, held_out=True, stream=1, max_steps=5)
+    assert lanes.observation_space["rgb"].shape == (64, 64, 3)
+    lanes.reset()
+    assert 800 <= lanes.contexts[0] % 1000 < 900
+
+
+@pytest.mark.parametrize("bad", ["Apartments-", "Apartments-big", "Apartments-8", "apartmentsx", "HM3D-1e2"])
+def test_unknown_names_are_refused(bad: str) -> None:
+    with pytest.raises(InvalidInput, match="environment"):
+        canonical_name(bad)
+
+
+def test_contexts_are_checked() -> None:
+    check_contexts("Apartments", "inf")
+    check_contexts("Apartments", "100")
+    with pytest.raises(InvalidInput, match="contexts"):
+        check_contexts("Apartments", "0")
+
+
+def test_unknown_settings_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="did you mean max_steps"):
+        make_lanes("Apartments", 1, max_step=5)
+    with pytest.raises(InvalidInput, match="apartments need no data"):
+        make_lanes("Apartments", 1, data_path="/data")
+
+
+def test_hm3d_without_habitat_sim_is_refused_in_one_sentence() -> None:
+    with pytest.raises(InvalidInput, match=r"HM3D needs habitat-sim 0\.3\.3.*Dockerfile\.habitat") as caught:
+        check_contexts("HM3D", "inf")
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,216 @@
+"""HM3D: what habitat-sim is told, what comes back, and what is said when something is missing."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import pickle
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bonuslab.envs.catalogue import check_contexts, make_lanes
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.envs.habitat import HabitatEnv
+from bonuslab.envs.habitat.contexts import context_id
+from bonuslab.envs.habitat.hm3d.episodes import read_episodes
+from bonuslab.envs.habitat.hm3d.scenes import HM3DScenes
+
+from . import fake_habitat_sim as fake
+
+SCENES = {"train": ("00001-aaa", "00004-bbb"), "val": ("00800-TEE",)}
+
+
+def episode(scene: str, split: str, number: int) -> dict[str, Any]:
+    heading = 0.4 * number
+    return {
+        "episode_id": str(number),
+        "scene_id": f"hm3d/{split}/{scene}/{scene[6:]}.basis.glb",
+        "scene_dataset_config": "./data/scene_datasets/hm3d/hm3d_basis.scene_dataset_config.json",
+        "start_position": [1.0 + number, 0.5, 5.0],
+        "start_rotation": [0, math.sin(heading / 2), 0, math.cos(heading / 2)],
+        "goals": [{"position": [0, 0, 0], "radius": None}],
+    }
+
+
+def write_episodes(file: Path, episodes: list[dict[str, Any]]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with gzip.open(file, "wt") as text:
+        json.dump({"episodes": episodes}, text)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Habitat's folder `data`, with three scenes of two episodes each."""
+    for split, scenes in SCENES.items():
+        episodes = tmp_path / "datasets/pointnav/hm3d/v1" / split
+        write_episodes(episodes / f"{split}.json.gz", [])
+        for scene in scenes:
+            write_episodes(episodes / f"content/{scene[6:]}.json.gz", [episode(scene, split, k) for k in range(2)])
+            glb = tmp_path / f"scene_datasets/hm3d/{split}/{scene}/{scene[6:]}.basis.glb"
+            glb.parent.mkdir(parents=True)
+            glb.write_bytes(b"glTF")
+    (tmp_path / "scene_datasets/hm3d/hm3d_basis.scene_dataset_config.json").write_text("{}")
+    read_episodes.cache_clear()
+    return tmp_path
+
+
+@pytest.fixture
+def habitat_sim(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setitem(sys.modules, "habitat_sim", fake)
+    fake.Simulator.made.clear()
+    return fake
+
+
+def test_what_habitat_sim_is_told(data: Path, habitat_sim: Any) -> None:
+    env = HabitatEnv("hm3d", size=32, data_path=data, gpu_device=3)
+    env.reset(options={"context": context_id(1, 0)})
+    (simulator,) = habitat_sim.Simulator.made
+    told = simulator.config.sim_cfg
+    assert told.scene_id == str(data / "scene_datasets/hm3d/train/00004-bbb/bbb.basis.glb")
+    assert told.scene_dataset_config_file == str(data / "scene_datasets/hm3d/hm3d_basis.scene_dataset_config.json")
+    assert (told.gpu_device_id, told.allow_sliding, told.enable_physics) == (3, True, False)
+    navigation = told.navmesh_settings
+    assert (navigation.agent_radius, navigation.agent_height) == (0.1, 1.5)
+    assert (navigation.agent_max_climb, navigation.agent_max_slope) == (0.2, 45.0)
+    (agent,) = simulator.config.agents
+    assert (agent.radius, agent.height) == (0.1, 1.5)
+    colour, depth = agent.sensor_specifications
+    assert (colour.uuid, colour.sensor_type, depth.uuid, depth.sensor_type) == ("rgb", "color", "depth", "depth")
+    for camera in (colour, depth):
+        assert (camera.resolution, camera.position, camera.hfov) == ([32, 32], [0.0, 1.25, 0.0], 90.0)
+        assert camera.orientation == [0.0, 0.0, 0.0]
+        assert camera.sensor_subtype == "pinhole"
+    amounts = {name: action.actuation.amount for name, action in agent.action_space.items()}
+    assert amounts == {"move_forward": 0.25, "turn_left": 10.0, "turn_right": 10.0}
+
+
+def test_what_comes_back(data: Path, habitat_sim: Any) -> None:
+    env = HabitatEnv("hm3d", size=32, data_path=data)
+    observation, info = env.reset(options={"context": context_id(0, 1)})  # at (2, 0.5, 5), turned by 0.4 to the left
+    assert info["scene"] == "00001-aaa"
+    assert observation["rgb"].shape == (32, 32, 3)
+    assert (observation["rgb"] == (10, 20, 30)).all()
+    assert (observation["depth"] == np.float16(0.25)).all()
+    assert env.path[0] == pytest.approx((2.0, 0.5, 5.0, 0.4))
+    observation, *_ = env.step(1)
+    assert observation["gps"] == pytest.approx([0.25, 0.0], abs=1e-6)
+    observation, *_ = env.step(3)
+    assert observation["compass"] == pytest.approx([-math.radians(10)])
+    assert habitat_sim.Simulator.made[0].agents[0].acts == ["move_forward", "turn_right"]
+    assert env.map.navigable.shape == (80, 120)
+    assert (env.map.x0, env.map.z0) == (-1.0, 2.0)
+    assert env.map.navigable[env.map.cell_of(2.0, 5.0)]
+    assert not env.map.navigable[env.map.cell_of(-0.9, 2.1)]
+    assert 0.05 < env.coverage < 1
+    _, _, terminated, _, _ = env.step(0)
+    assert terminated
+    assert len(habitat_sim.Simulator.made[0].agents[0].acts) == 2  # stopping is not the simulator's business
+
+
+def test_scenes_are_changed_in_one_simulator(data: Path, habitat_sim: Any) -> None:
+    env = HabitatEnv("hm3d", size=32, data_path=data)
+    for scene, start in ((0, 0), (0, 1), (1, 0), (2, 1)):
+        env.reset(options={"context": context_id(scene, start)})
+    (simulator,) = habitat_sim.Simulator.made
+    assert simulator.calls == ["close False", "reconfigure"] * 2
+    assert simulator.config.sim_cfg.scene_id.endswith("TEE.basis.glb")
+    assert simulator.pathfinder.views == 1
+    env.close()
+    assert simulator.calls[-1] == "close True"
+
+
+def test_lanes_restore_and_hold_out(data: Path, habitat_sim: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HABITAT_DATA", str(data))
+    original, restored = (make_lanes("HM3D-32", 2, contexts="inf", seed=1, max_steps=6) for _ in range(2))
+    rng = np.random.default_rng(0)
+    original.reset()
+    for _ in range(9):
+        now = original.step(rng.integers(1, 4, 2))
+    again = restored.set_state(pickle.loads(pickle.dumps(original.get_state())))
+    np.testing.assert_array_equal(again["gps"], now.observations["gps"])
+    assert set((original.contexts % 1000).tolist()) <= {0, 1}
+    held_out = make_lanes("HM3D-32", 1, contexts=2, held_out=True)
+    held_out.reset()
+    assert held_out.contexts[0] % 1000 == 2
+    check_contexts("HM3D", "4")
+    with pytest.raises(InvalidInput, match=r"contexts 5 .* has 4"):
+        check_contexts("HM3D", "5")
+
+
+def test_a_scene_without_navigation_mesh_is_named(
+    data: Path, habitat_sim: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fake.PathFinder, "is_loaded", False)
+    with pytest.raises(RuntimeError, match=r"aaa\.basis\.glb has no navigation mesh"):
+        HabitatEnv("hm3d", size=32, data_path=data).reset(options={"context": 0})
+
+
+def test_without_a_dataset_file_the_default_one_is_used(data: Path, habitat_sim: Any) -> None:
+    (data / "scene_datasets/hm3d/hm3d_basis.scene_dataset_config.json").unlink()
+    env = HabitatEnv("hm3d", size=32, data_path=data)
+    env.reset()
+    assert habitat_sim.Simulator.made[0].config.sim_cfg.scene_dataset_config_file == "default"
+
+
+def test_scene_ids_with_a_folder_in_front_are_understood(data: Path, habitat_sim: Any) -> None:
+    file = data / "datasets/pointnav/hm3d/v1/train/content/aaa.json.gz"
+    long_name = {
+        **episode("00001-aaa", "train", 0),
+        "scene_id": "data/scene_datasets/hm3d/train/00001-aaa/aaa.basis.glb",
+    }
+    write_episodes(file, [long_name])
+    assert HM3DScenes(data).scene_file(0).is_file()
+
+
+def test_missing_scenes_are_named(data: Path, habitat_sim: Any, tmp_path: Path) -> None:
+    with pytest.raises(
+        InvalidInput, match=r"no HM3D scenes in .*/nowhere/scene_datasets/hm3d; get them with `python -m"
+    ):
+        HM3DScenes(tmp_path / "nowhere")
+    (data / "scene_datasets/hm3d/val/00800-TEE/TEE.basis.glb").unlink()
+    with pytest.raises(InvalidInput, match=r"the scene .*TEE\.basis\.glb is missing"):
+        HM3DScenes(data)
+
+
+def test_missing_episodes_are_named(data: Path, habitat_sim: Any) -> None:
+    (data / "datasets").rename(data / "elsewhere")
+    with pytest.raises(InvalidInput, match=r"no episodes of HM3D's train split in .*pointnav_hm3d_v1\.zip"):
+        HM3DScenes(data)
+
+
+def packed(*episodes: dict[str, Any]) -> bytes:
+    return gzip.compress(json.dumps({"episodes": episodes}).encode())
+
+
+FIRST, SECOND = episode("00001-aaa", "train", 0), episode("00004-bbb", "train", 0)
+CORRUPT = {
+    "no gzip": b"this is no gzip file",
+    "cut off": packed(FIRST)[:-30],
+    "no JSON": gzip.compress(b"{ this is no JSON"),
+    "another form": gzip.compress(b"[]"),
+    "no episodes": packed(),
+    "no start": packed({"scene_id": "a"}),
+    "half a position": packed({**FIRST, "start_position": [1, 2]}),
+    "not a number": packed({**FIRST, "start_position": [1, 2, math.nan]}),
+    "two scenes": packed(FIRST, SECOND),
+}
+
+
+@pytest.mark.parametrize("content", CORRUPT.values(), ids=CORRUPT.keys())
+def test_a_corrupt_episode_file_is_named(data: Path, habitat_sim: Any, content: bytes) -> None:
+    (data / "datasets/pointnav/hm3d/v1/train/content/aaa.json.gz").write_bytes(content)
+    with pytest.raises(InvalidInput, match=r"the episode file .*aaa\.json\.gz") as caught:
+        HM3DScenes(data)
+    assert "\n" not in str(caught.value)
+
+
+def test_unknown_splits_and_settings_are_named(data: Path, habitat_sim: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"unknown split of hm3d 'test'; allowed: train, val"):
+        HabitatEnv("hm3d", data_path=data, split="test")
+    with pytest.raises(InvalidInput, match="data_path"):
+        HabitatEnv("hm3d", data_paths=data)
