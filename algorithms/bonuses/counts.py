@@ -23,8 +23,9 @@ class GlobalCount(Bonus):
     """b_t = 1 / √N(ψ(s_{t+1})), N over all experience, s_{t+1} itself included.
 
     States are counted in the order of time, at equal times in the order of lanes; the first state of an episode
-    counts as a visit and pays nothing. Workers of DD-PPO count as one: each counts what all have seen. `count_scope="runner"` keeps a table for each lane, as the released program
-    did by accident: its table was copied into each of 256 actor processes, which had one environment each.
+    counts as a visit and pays nothing. Workers of DD-PPO count as one: each counts what all have seen.
+    `count_scope="runner"` keeps a table for each lane, as the released program did by accident: its table was copied
+    into each of 256 actor processes, which had one environment each.
     """
 
     feature: str = "position"

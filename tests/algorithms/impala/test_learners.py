@@ -73,6 +73,7 @@ def test_a_killed_learner_is_an_error_that_says_so(algorithm):
     assert time.monotonic() - start < 20
 
 
+@pytest.mark.slow
 def test_a_single_learner_that_is_killed_is_an_error_too(cluster, make_config, running):
     config = make_config("none").learners(num_learners=1, num_cpus_per_learner=0.5)
     algorithm = running(config.env_runners(num_cpus_per_env_runner=0.5))
