@@ -128,9 +128,8 @@ def watch(run: Run, seconds: float) -> list[Sample]:
         time.sleep(1)
     samples: list[Sample] = []
     a_minute = round(60 / SAMPLE_SECONDS)
-    started = time.monotonic()
     while run.going and len(samples) < seconds / SAMPLE_SECONDS:
-        time.sleep(max(0.0, started + (len(samples) + 1) * SAMPLE_SECONDS - time.monotonic()))
+        time.sleep(SAMPLE_SECONDS)
         samples.append(usage_by_role(run.process.pid))
         if len(samples) % a_minute == 0:
             print(line(len(samples) // a_minute, run.steps, samples[-a_minute:]), flush=True)
