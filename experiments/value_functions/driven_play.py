@@ -1,0 +1,121 @@
+"""V*_{ψ,c} for ψ = message on solved plans: the real game is played, and every message keeps the lowest value it met.
+
+Each episode follows V* for a random number of steps, so that all parts of a level are reached, and from there on takes
+in every state the action it has tried least often there, so that what can be done is done. Steps into lava and water
+are left out: they end the episode and show nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bonuslab.envs.minihack import MiniHackEnv
+from bonuslab.envs.minihack.known_map import Cell
+from bonuslab.experiments.value_functions.game_states import State
+from bonuslab.experiments.value_functions.optimal_values import Solution
+from bonuslab.experiments.value_functions.value_follower import Observation, ValueFollower, deadly_steps, is_question
+
+
+@dataclass
+class Sightings:
+    """The lowest value under which each feature was met in one context, and the episode that first showed it."""
+
+    lowest: dict[str, float] = field(default_factory=dict)
+    first_episode: dict[str, int] = field(default_factory=dict)
+    episodes: int = 0
+    steps: int = 0
+    tried: float = 0.0
+    """Share of all that can be done, over the states that can be reached, that was done at least once."""
+
+    def add(self, feature: str, value: float) -> None:
+        """One state of the running episode."""
+        if value < self.lowest.get(feature, np.inf):
+            self.lowest[feature] = value
+            self.first_episode.setdefault(feature, self.episodes)
+
+    @property
+    def late_share(self) -> float:
+        """Share of the features that only the second half of the episodes showed: near 0 when little is missing."""
+        late = sum(2 * first >= self.episodes for first in self.first_episode.values())
+        return late / max(len(self.first_episode), 1)
+
+
+class LeastTried:
+    """Chooses the action tried least often in a state, ties at random."""
+
+    def __init__(self, solution: Solution, num_actions: int, random: np.random.Generator) -> None:
+        self._solution = solution
+        self._random = random
+        self._num_actions = num_actions
+        self._deadly: dict[Cell, list[int]] = {}
+        self._counts: dict[tuple[State, bool], np.ndarray] = defaultdict(lambda: np.zeros(num_actions))
+
+    def act(self, state: State, is_question: bool) -> int:
+        """The next action."""
+        counts = self._counts[state, is_question]
+        order = counts + self._random.random(self._num_actions)
+        if not is_question:
+            order[self._deadly_steps(state.cell)] = np.inf
+        action = int(order.argmin())
+        counts[action] += 1
+        return action
+
+    @property
+    def tried(self) -> float:
+        """Share of (state, action) pairs taken at least once, of those on the plan that do not kill."""
+        goal = self._solution.states.plan.goal
+        states = [state for state in self._solution.values if state.cell != goal]
+        possible = sum(self._num_actions - len(self._deadly_steps(state.cell)) for state in states)
+        taken = sum(np.count_nonzero(self._counts[state, False]) for state in states if (state, False) in self._counts)
+        return taken / max(possible, 1)
+
+    def _deadly_steps(self, cell: Cell) -> list[int]:
+        if cell not in self._deadly:
+            self._deadly[cell] = sorted(deadly_steps(self._solution.states.plan.terrain, cell))
+        return self._deadly[cell]
+
+
+def drive(env: MiniHackEnv, solution: Solution, context: int, steps: int, seed: int) -> Sightings:
+    """Play a context for so many steps, to the end of the last episode, and collect its messages."""
+    random = np.random.default_rng([seed, context])
+    follower, least_tried = ValueFollower(solution, env.task), LeastTried(solution, len(env.task.actions), random)
+    sightings = Sightings()
+    farthest = fewest_actions(solution)
+    while sightings.steps < steps:
+        observation, _ = env.reset(options={"context": context})
+        follower.reset()
+        guided = int(random.integers(farthest + 1))
+        for step in range(env.max_steps):
+            state = follower.reader.read(observation)
+            if state in solution.values:
+                sightings.add(message_of(observation), solution.values[state])
+            if step < guided:
+                action = follower.act_in(state, observation)
+            else:
+                action = least_tried.act(state, is_question(observation))
+            observation, _, terminated, truncated, info = env.step(action)
+            sightings.steps += 1
+            if terminated or truncated:
+                break
+        if info["end_status"] == "won":
+            sightings.add(message_of(observation), 1.0)
+        sightings.episodes += 1
+    sightings.tried = least_tried.tried
+    return sightings
+
+
+def fewest_actions(solution: Solution) -> int:
+    """Actions from the start to the goal if every one succeeds at once."""
+    state, actions = solution.states.start, 0
+    while state in solution.best:
+        actions += len(solution.best[state].keys)
+        state = solution.best[state].target
+    return actions
+
+
+def message_of(observation: Observation) -> str:
+    """ψ(s): the message, without what pads it."""
+    return observation["message"].tobytes().split(b"\0", 1)[0].decode("latin-1").strip()

@@ -1,0 +1,57 @@
+"""The paper's average cosine similarities, and the returns of its count bonuses beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from bonuslab.platform.report.paper_numbers import RESULTS
+
+_EXAMPLES: Final = "appendix, tab:avg-similarity-examples"
+_CONTEXTS: Final = "appendix, tab:cosine-sim-vs-perf"
+_MULTIROOM, _KEYROOM = "MultiRoom-N6-Lava", "KeyRoom-S10"
+
+
+@dataclass(frozen=True)
+class PaperSimilarity:
+    """One row of the paper's tables."""
+
+    place: str
+    task: str
+    """As we write it."""
+    feature: str
+    contexts: str
+    similarity: float
+
+    def mean_return(self, scope: str) -> float | None:
+        """The mean return the paper reports for a count bonus of this scope in this setting, if it does."""
+        for result in RESULTS:
+            setting = (result.task, result.feature, result.contexts, result.scope)
+            if setting == (self.task, self.feature, self.contexts, scope):
+                return result.mean
+        return None
+
+
+PAPER: Final = (
+    PaperSimilarity(_CONTEXTS, _MULTIROOM, "position", "1", 1.000),
+    PaperSimilarity(_EXAMPLES, _KEYROOM, "message", "inf", 0.991),
+    PaperSimilarity(_EXAMPLES, _MULTIROOM, "message", "inf", 0.951),
+    PaperSimilarity(_CONTEXTS, _MULTIROOM, "position", "3", 0.465),
+    PaperSimilarity(_CONTEXTS, _MULTIROOM, "position", "5", 0.358),
+    PaperSimilarity(_CONTEXTS, _MULTIROOM, "position", "10", 0.278),
+    PaperSimilarity(_CONTEXTS, _MULTIROOM, "position", "inf", 0.198),
+)
+"""From the most shared structure to the least."""
+
+
+def paper_similarity(task: str, feature: str, contexts: str) -> float | None:
+    """The paper's number for a setting, if it has one. The task is named without `MiniHack-` and `-v0`."""
+    for row in PAPER:
+        if (row.task, row.feature, row.contexts) == (task, feature, contexts):
+            return row.similarity
+    return None
+
+
+def nearest(similarity: float) -> PaperSimilarity:
+    """The paper's setting whose similarity is nearest."""
+    return min(PAPER, key=lambda row: abs(row.similarity - similarity))

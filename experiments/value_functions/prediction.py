@@ -1,0 +1,150 @@
+"""Which bonus the paper's framework predicts from a similarity, and how that compares with what training gave.
+
+The framework says that a global bonus works where value functions vary little over contexts and fails where they vary
+much. It names no threshold, so ours are where the verdict of the paper's own tables changes, half-way between the
+settings on both sides:
+
+    similarity   global   episodic                                 verdict
+    0.951–1      0.97–0.99   0.10–0.89   global at least as good      global
+    0.465        0.59 ± 0.32  0.92       global works on some seeds   neither is safe: combined
+    0.198–0.358  0.00–0.23   0.78–0.98   global fails                 episodic
+
+The product of both was measured at the ends only (0.83 to 0.99) and was good there, which is why it is the choice in
+between and wherever the interval of the similarity reaches over a threshold.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from bonuslab.algorithms.bonuses import parse
+from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.envs.minihack import task as find_task
+from bonuslab.envs.minihack.contexts import parse_count
+from bonuslab.experiments.value_functions.sampling import FEATURES
+from bonuslab.experiments.value_functions.similarity import Similarity
+from bonuslab.platform.cli.tasks import short_name
+from bonuslab.platform.report.paper_numbers import RESULTS, count_feature
+
+Scope = Literal["global", "episodic", "combined"]
+SCOPES: Final[tuple[Scope, ...]] = ("global", "episodic", "combined")
+GLOBAL_FROM: Final = (0.951 + 0.465) / 2
+EPISODIC_BELOW: Final = (0.465 + 0.358) / 2
+RATES: Final = ("win_rate", "evaluation/win_rate", "episode_return", "evaluation/episode_return")
+"""Columns that say how well a trial did, the first that is there counts."""
+TRIALS_OF_A_GRID: Final = Path("report", "tables", "trials.csv")
+TOLERANCE: Final = 0.1
+"""Win rates that differ by less are not told apart."""
+
+
+def predict(similarity: Similarity) -> Scope:
+    """The scope that the framework predicts to work best."""
+    if similarity.low >= GLOBAL_FROM:
+        return "global"
+    return "episodic" if similarity.high < EPISODIC_BELOW else "combined"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one kind of bonus reached in one setting."""
+
+    task: str
+    contexts: int | None
+    feature: str
+    scope: str
+    win_rate: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Prediction against outcome in one setting."""
+
+    task: str
+    contexts: int | None
+    feature: str
+    similarity: Similarity
+    predicted: Scope
+    win_rates: Mapping[str, float]
+    """The mean over trials of each scope that was trained; `none` is training without bonus."""
+    best: str
+    """The scope with the highest win rate."""
+    agrees: bool | None
+    """Whether the predicted scope came within `TOLERANCE` of the best; None where that was not put to the test."""
+
+
+SimilarityOf = Callable[[str, str, int | None], Similarity]
+"""(task, feature, contexts) -> similarity."""
+
+
+def prediction_against_outcome(outcomes: Iterable[Outcome], similarity_of: SimilarityOf) -> list[Comparison]:
+    """One row for each setting, in the order in which settings first appear."""
+    settings: dict[tuple[str, int | None, str], dict[str, list[float]]] = {}
+    for outcome in outcomes:
+        setting = (outcome.task, outcome.contexts, outcome.feature)
+        settings.setdefault(setting, {}).setdefault(outcome.scope, []).append(outcome.win_rate)
+    rows = []
+    for (task, contexts, feature), trials in settings.items():
+        rates = {scope: sum(found) / len(found) for scope, found in trials.items()}
+        similarity = similarity_of(task, feature, contexts)
+        predicted = predict(similarity)
+        best = max(rates, key=lambda scope: rates[scope])
+        rows.append(
+            Comparison(task, contexts, feature, similarity, predicted, rates, best, _agrees(predicted, rates, best))
+        )
+    return rows
+
+
+def _agrees(predicted: Scope, rates: Mapping[str, float], best: str) -> bool | None:
+    others = [rate for scope, rate in rates.items() if scope != predicted]
+    if predicted not in rates or not others or max(rates.values()) - min(rates.values()) < TOLERANCE:
+        return None
+    return rates[best] - rates[predicted] < TOLERANCE
+
+
+def paper_outcomes() -> list[Outcome]:
+    """The paper's own tables of count bonuses; what it reports is the mean return, at most 1 for a win."""
+    return [
+        Outcome(result.task, parse_count(result.contexts), result.feature, result.scope, result.mean)
+        for result in RESULTS
+    ]
+
+
+def read_outcomes(path: Path) -> list[Outcome]:
+    """The trials of a count study: a CSV, or the folder of a grid with its report.
+
+    The CSV has a row a trial and the columns task, contexts, bonus (or scope and feature), and one of `RATES`.
+    """
+    file = path / TRIALS_OF_A_GRID if path.is_dir() else path
+    try:
+        with file.open(newline="") as lines:
+            rows = list(csv.DictReader(lines))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InvalidInput(f"results {file} cannot be read: {error}") from error
+    columns = set(rows[0]) if rows else set()
+    missing = [
+        " or ".join(names) for names in (("task",), ("contexts",), ("bonus", "scope"), RATES) if not columns & {*names}
+    ]
+    if missing:
+        raise InvalidInput(f"results {file} cannot be used: it has no column {', '.join(missing)}")
+    rate = next(name for name in RATES if name in columns)
+    try:
+        found = [_outcome(row, float(row[rate])) for row in rows if row[rate]]
+    except ValueError as error:
+        raise InvalidInput(f"results {file} cannot be used: {error}") from error
+    return [outcome for outcome in found if outcome is not None]
+
+
+def _outcome(row: Mapping[str, str], rate: float) -> Outcome | None:
+    """One trial; None for a bonus that counts nothing, about which similarities of counted features say nothing."""
+    bonus = parse(row.get("bonus") or "none")
+    feature = row.get("feature") or count_feature(str(bonus)) or (FEATURES[0] if bonus.scope == "none" else None)
+    if feature is None:
+        return None
+    if feature not in FEATURES:
+        raise unknown("feature", feature, FEATURES)
+    scope = row.get("scope") or str(bonus.scope)
+    return Outcome(short_name(find_task(row["task"])), parse_count(row["contexts"]), feature, scope, rate)

@@ -1,0 +1,85 @@
+"""How much structure contexts share: the average cosine similarity of their value functions (the paper's appendix).
+
+    E_{c,c' ~ μ} [ <V_c, V_c'> / (|V_c| |V_c'|) ]
+
+Both contexts are drawn independently. With infinitely many they are never the same; with |C| = k they are the same one
+time in k and then have similarity 1, so that the expectation over sets of k contexts is 1/k + (1 − 1/k) s_∞.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from bonuslab.envs.errors import InvalidInput
+
+CONFIDENCE: Final = 0.95
+RESAMPLES: Final = 2000
+_ENDS: Final = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
+
+
+@dataclass(frozen=True)
+class Similarity:
+    """The average cosine similarity of a task with some number of contexts."""
+
+    contexts: int | None
+    """How many there are; None for infinitely many."""
+    value: float
+    low: float
+    high: float
+    """Ends of the 95 % bootstrap interval of `value`, from resampling contexts."""
+    run_low: float
+    run_high: float
+    """Where 95 % of single runs lie, each with its own set of contexts; equal to the value for infinitely many."""
+
+
+def cosines(values: np.ndarray) -> np.ndarray:
+    """[n, n] cosine similarities of value functions [n, |Z|]; none may be zero everywhere."""
+    norms = np.linalg.norm(values, axis=1, keepdims=True)
+    if not norms.all():
+        raise InvalidInput("a value function that is zero everywhere has no cosine similarity")
+    units = values / norms
+    return units @ units.T
+
+
+def average_of_distinct(gram: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """[R]: the mean over pairs of different contexts, each context taken as often as weights [R, n] say."""
+    own = np.diagonal(gram)
+    pairs = ((weights @ gram) * weights).sum(axis=1) - (weights**2 * own).sum(axis=1)
+    return pairs / (weights.sum(axis=1) ** 2 - (weights**2).sum(axis=1))
+
+
+def similarities(
+    values: np.ndarray, counts: tuple[int | None, ...], seed: int = 0, resamples: int = RESAMPLES
+) -> list[Similarity]:
+    """The similarity for each number of contexts, from the value functions [n, |Z|] of n sampled contexts."""
+    gram, num = cosines(values), len(values)
+    if num < 3:
+        raise InvalidInput(f"value functions of {num} contexts are too few to compare; at least 3 are needed")
+    random = np.random.default_rng(seed)
+    drawn = random.multinomial(num, np.full(num, 1 / num), size=resamples).astype(float)
+    drawn = drawn[(drawn > 0).sum(axis=1) > 1]  # of one context alone there are no pairs
+    unlimited = float(average_of_distinct(gram, np.ones((1, num)))[0])
+    low, high = np.quantile(average_of_distinct(gram, drawn), _ENDS)
+    found = []
+    for count in counts:
+        value, low_end, high_end = (with_repeats(end, count) for end in (unlimited, float(low), float(high)))
+        runs = (value, value) if count is None else _single_runs(gram, min(count, num), random)
+        found.append(Similarity(count, value, low_end, high_end, *runs))
+    return found
+
+
+def with_repeats(unlimited: float, count: int | None) -> float:
+    """The expectation with `count` contexts, given that of infinitely many."""
+    return unlimited if count is None else 1 / count + (1 - 1 / count) * unlimited
+
+
+def _single_runs(gram: np.ndarray, count: int, random: np.random.Generator) -> tuple[float, float]:
+    """Where 95 % of the similarities of single sets of contexts lie."""
+    if count == 1:
+        return 1.0, 1.0
+    sets = [random.choice(len(gram), count, replace=False) for _ in range(RESAMPLES)]
+    low, high = np.quantile([gram[np.ix_(one, one)].mean() for one in sets], _ENDS)
+    return float(low), float(high)
