@@ -2,8 +2,8 @@
 
     python experiments/habitat_exploration.py [--scale smoke | laptop | paper] [--plan] …
 
-What counts is coverage: the share of a house's floor that the agent has seen in an episode of 500 steps. `smoke` and `laptop`
-run on the embedded apartments, `paper` on HM3D with habitat-sim (deploy/Dockerfile.habitat) and 32 GPUs.
+What counts is coverage: the share of a house's floor that the agent has seen in an episode of 500 steps. `smoke` and
+`laptop` run on the embedded apartments, `paper` on HM3D with habitat-sim (deploy/Dockerfile.habitat) and 32 GPUs.
 """
 
 from __future__ import annotations

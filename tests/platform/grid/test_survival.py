@@ -18,7 +18,7 @@ import pytest
 import ray
 from ray.cluster_utils import Cluster
 
-from bonuslab.platform.grid.folder import GridFolder
+from bonuslab.platform.grid.folder import GridFolder, TrialFolder
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(1_200)]
 HERE = Path(__file__).parent
@@ -109,7 +109,10 @@ def test_a_machine_dies_and_the_grid_completes(tmp_path: Path) -> None:
         scale = tiny.tiny_scale(["none", "rnd", "e3b"], 300, checkpoint_every_steps=20 * tiny.BATCH)
 
         def kill_one() -> None:
-            running = lambda: [t for t in GridFolder(path).trials() if t.state().checkpoints and t.state().stage == "running"]  # noqa: E731, E501
+            def running() -> list[TrialFolder]:
+                trials = GridFolder(path).trials()
+                return [trial for trial in trials if trial.state().checkpoints and trial.state().stage == "running"]
+
             wait_until(lambda: (path / "grid.json").exists() and len(running()) == 2)
             cluster.remove_node(workers[0], allow_graceful=False)
 
