@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bonuslab.envs.errors import InvalidInput
+from bonuslab.platform.cli.machine import this_machine
 from bonuslab.platform.grid.changes import Changes, compare
 from bonuslab.platform.grid.folder import GRID_FILE, GridDescription, GridFolder, TrialDescription
 from bonuslab.platform.grid.relay import Places
@@ -138,11 +139,13 @@ def places(folder: GridFolder, description: GridDescription, storage: str | None
 def this_command() -> dict[str, Any]:
     """The command that is running, when, and with which code; no secrets."""
     words = [Path(sys.argv[0]).name, *sys.argv[1:]]
+    machine = this_machine()
     return {
         "command": shlex.join(redacted(word) for word in words),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "git_commit": git_commit(),
         "versions": {name: version(name) for name in PACKAGES},
+        "hardware": f"{machine.cores} cores, {machine.memory_gib:g} GiB, {', '.join(machine.gpus) or 'no GPU'}",
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ from bonuslab.platform.run_settings import RunSettings
 from bonuslab.platform.tracking import Follower
 from bonuslab.platform.tracking.redaction import redacted
 from bonuslab.platform.tracking.store import OPTION as TRACKING_OPTION
-from bonuslab.platform.tracking.store import check_tracking_uri
+from bonuslab.platform.tracking.store import absolute_database, check_tracking_uri
 
 DELIVERY_SECONDS = 120.0
 """How long the end of a grid waits for the tracking server; what is missing then is delivered by `bonuslab track`."""
@@ -76,8 +76,9 @@ class GridSession:
         self._options = SessionOptions(**options)
         self._address = find_address(self._options.address)
         self._display = Progress(1)
-        if self._options.tracking_uri is not None:
-            check_tracking_uri(self._options.tracking_uri)
+        uri = self._options.tracking_uri
+        if uri is not None and check_tracking_uri(uri) == "sqlite":
+            self._options = replace(self._options, tracking_uri=absolute_database(uri))
 
     def plan(self) -> int:
         """Print what the grid would be; 2 if it cannot be run here."""

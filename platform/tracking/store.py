@@ -53,11 +53,15 @@ def store_of(folder: GridFolder, tracking_uri: str | None = None) -> Store:
         )
     scheme = check_tracking_uri(uri)
     if scheme == "sqlite":
-        database = Path(uri.removeprefix("sqlite:///")).absolute()
-        uri = f"sqlite:///{database}"
-        return Store(uri, uri, uri, database.parent / ARTIFACTS)
+        uri = absolute_database(uri)
+        return Store(uri, uri, uri, Path(uri.removeprefix("sqlite:///")).parent / ARTIFACTS)
     name = redacted(uri)
     return Store(uri, name, name, own.parent / ARTIFACTS if scheme in _DATABASES else None)
+
+
+def absolute_database(uri: str) -> str:
+    """An sqlite URI that means the same file from every directory."""
+    return f"sqlite:///{Path(uri.removeprefix('sqlite:///')).absolute()}"
 
 
 def check_tracking_uri(uri: str) -> str:
