@@ -37,8 +37,13 @@ case $1 in
     shift 2
     start_machine "$folder" head "$head"
     unshare --net --pid --mount --fork --kill-child --mount-proc bash "$0" --worker "$folder" &
-    until other=$(pgrep -f -- "$0 --worker" | tail -n 1) &&
-        [ "$(readlink /proc/"$other"/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.1; done
+    other=""
+    until [ -n "$other" ]; do
+        sleep 0.1
+        for process in $(pgrep -f -- "$0 --worker"); do # the eldest in another network is the machine itself
+            [ "$(readlink /proc/"$process"/ns/net)" = "$(readlink /proc/self/ns/net)" ] || { other=$process && break; }
+        done
+    done
     ip link add wire type veth peer name wire netns "$other"
     ip addr add $head/24 dev wire
     ip link set wire up
