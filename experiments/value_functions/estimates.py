@@ -36,8 +36,6 @@ from bonuslab.platform.cli.tasks import short_name
 Item = TypeVar("Item")
 Tell = Callable[[str], None]
 TELL_EVERY_SECONDS: Final = 10.0
-MOST_SOLVED: Final = 200
-"""Contexts in which opening doors is counted too, which takes thirty times as long as walks alone."""
 DOORS_COUNT: Final = "doors must be opened, which takes actions"
 
 
@@ -75,7 +73,8 @@ class Estimates:
         wanted = self._effort.known_contexts if is_known else self._effort.played_contexts
         plans = self._find_plans(task, wanted)
         contexts, found = list(plans), list(plans.values())
-        solved = _flat(solve(GameStates(plan, task)).positions() for plan in self._told(found[:MOST_SOLVED], "solved"))
+        few = found[: self._effort.solved_contexts]
+        solved = _flat(solve(GameStates(plan, task)).positions() for plan in self._told(few, "solved"))
         how = "graph search on the known map" if is_known else "graph search on levels that an agent walked through"
         if _has_monsters(task):
             how = f"{how}, monsters ignored"
@@ -89,7 +88,14 @@ class Estimates:
                 readings[DOORS_COUNT] = solved
         num = len(values)
         return Sample(
-            task, "position", how, contexts[:num], values, (), found[:num], wanted - len(found), None, readings
+            task,
+            "position",
+            how,
+            contexts[:num],
+            values,
+            plans=found[:num],
+            left_out=wanted - len(found),
+            readings=readings,
         )
 
     def _messages(self, task: Task) -> Sample:
@@ -103,7 +109,7 @@ class Estimates:
         how = "states of the real game, valued by graph search"
         if _has_monsters(task):
             how = f"{how}, monsters ignored"
-        return _of_messages(task, how, sightings, wanted, list(plans.values()))
+        return _of_messages(task, how, sightings, wanted)
 
     def _played(self, task: Task) -> list[Sample]:
         """The samples of all features at once: playing gives them together."""
@@ -118,7 +124,7 @@ class Estimates:
         if not positions:
             raise InvalidInput(f"{short_name(task)} was never won in {len(ids)} contexts, so its values are not known")
         how = "value iteration on what was seen in the real game"
-        messages = _of_messages(task, how, sightings, len(ids), [])
+        messages = _of_messages(task, how, sightings, len(ids))
         flat = _flat(positions.values())
         left_out = len(ids) - len(positions)
         return [
@@ -152,14 +158,20 @@ def _has_monsters(task: Task) -> bool:
     return isinstance(task.levels, MultiRoom) and task.levels.monsters > 0
 
 
-def _of_messages(
-    task: Task, how: str, sightings: dict[int, Sightings], wanted: int, plans: Sequence[FloorPlan]
-) -> Sample:
+def _of_messages(task: Task, how: str, sightings: dict[int, Sightings], wanted: int) -> Sample:
     seen = list(sightings.values())
     names, values = message_table(seen)
-    readings = {JOINED: joined_messages(seen)}
-    left_out = wanted - len(seen)
-    return Sample(task, "message", how, list(sightings), values, names, plans, left_out, Coverage.of(seen), readings)
+    return Sample(
+        task,
+        "message",
+        how,
+        list(sightings),
+        values,
+        names,
+        left_out=wanted - len(seen),
+        coverage=Coverage.of(seen),
+        readings={JOINED: joined_messages(seen)},
+    )
 
 
 def _flat(maps: Iterable[np.ndarray]) -> np.ndarray:

@@ -94,7 +94,7 @@ class PlayedGame:
         return [
             number
             for number, value in enumerate(values)
-            if value > 0 and (number in self._won or self._tries[number].all())
+            if value > 0 and (number in self._won or (number in self._tries and self._tries[number].all()))
         ]
 
     def values(self, discount: float = DISCOUNT) -> np.ndarray:
@@ -106,11 +106,12 @@ class PlayedGame:
             for target, count in targets.items()
             if target is not None
         ]
-        pairs, targets, weights = (np.array([row[part] for row in rows]) for part in range(3))
+        pairs, targets = (np.array([row[part] for row in rows], np.intp) for part in (0, 1))
+        weights = np.array([row[2] for row in rows])
         won = np.array(sorted(self._won), np.intp)
         values = np.zeros(len(self._numbers))
         while len(won):
-            worth = np.bincount(pairs.astype(np.intp), weights * values[targets.astype(np.intp)], len(sources))
+            worth = np.bincount(pairs, weights * values[targets], len(sources))
             better = np.zeros(len(values))
             np.maximum.at(better, sources, worth)
             better[won] = 1.0

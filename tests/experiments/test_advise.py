@@ -21,7 +21,7 @@ from bonuslab.experiments.value_functions.prediction import (
 from bonuslab.experiments.value_functions.sampling import Effort
 from bonuslab.experiments.value_functions.similarity import Similarity, with_repeats
 
-SMALL = Effort(known_contexts=12, played_contexts=3, steps=600)
+SMALL = Effort(known_contexts=12, solved_contexts=6, played_contexts=3, steps=600)
 
 
 def similarity(value: float, spread: float = 0.0) -> Similarity:

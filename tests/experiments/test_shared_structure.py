@@ -16,7 +16,7 @@ from bonuslab.experiments.value_functions.estimates import Estimates
 from bonuslab.experiments.value_functions.movement import DIAGONAL_DOORS, FOUR_MOVES
 from bonuslab.experiments.value_functions.sampling import Effort
 
-SMALL = Effort(known_contexts=30, played_contexts=3, steps=800)
+SMALL = Effort(known_contexts=30, solved_contexts=6, played_contexts=3, steps=800)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from bonuslab.experiments.value_functions.optimal_values import solve
 from bonuslab.experiments.value_functions.played_values import PlayedGame, play
 from bonuslab.experiments.value_functions.sampling import JOINED, Effort, joined_messages, message_table
 
-SMALL = Effort(known_contexts=20, played_contexts=4, steps=1000)
+SMALL = Effort(known_contexts=20, solved_contexts=6, played_contexts=4, steps=1000)
 
 
 def test_messages_get_the_lowest_value_of_their_states() -> None:
