@@ -45,7 +45,7 @@ def test_a_grid_submitted_to_two_machines_over_ssh(tmp_path: Path) -> None:
     (tmp_path / "session.sh").write_text(f"""
 set -euo pipefail
 export PATH={Path(sys.executable).parent}:$PATH
-prepare="mkdir -p ~/bonuslab && ln -s {ROOT}/.venv ~/bonuslab/.venv"
+prepare="mkdir -p ~/bonuslab && ln -sfn {ROOT}/.venv ~/bonuslab/.venv"
 bash -c "$prepare"
 ssh -o StrictHostKeyChecking=no -i {tmp_path}/key root@{WORKER} "$prepare"
 cd {ROOT}
