@@ -80,8 +80,10 @@ class _FrontierPolicy:
         if self._target and (here == self._target or _has_run_against(path)):
             self._given_up.add(self._target)
         frontier = _frontier(map_.navigable, env.revealed, self._given_up)
-        passable = _passable(env.revealed, here)
-        steps = _steps_from(passable | frontier, *here)
+        for passable in (_passable(env.revealed, here), env.revealed):  # along walls only where nothing else leads on
+            steps = _steps_from(passable | frontier, *here)
+            if (steps[frontier] >= 0).any():
+                break
         if self._target is None or not frontier[self._target] or steps[self._target] < 0:
             self._target = _best_target(frontier, steps, here, pose.heading)
         if self._target is None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from bonuslab.experiments.benchmarks.process_memory import (
@@ -72,7 +72,10 @@ def test_a_process_that_has_ended_meanwhile_is_left_out(proc: Path) -> None:
 @linux
 def test_this_process_and_its_child_are_found() -> None:
     before = usage_by_role(os.getpid())[DRIVER]
-    block = np.ones(40_000_000, np.uint8)
+    # Not from malloc, which may hand out memory that the process already has.
+    block = mmap.mmap(-1, 40_000_000, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    for page in range(0, len(block), mmap.PAGESIZE):
+        block[page] = 1
     after = usage_by_role(os.getpid())[DRIVER]
     assert len(block) / 2**20 * 0.9 < after.anonymous_mb - before.anonymous_mb < 60
     assert after.resident_mb > after.anonymous_mb

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import signal
 import threading
@@ -18,20 +17,6 @@ from bonuslab.algorithms.bonuses import registry
 from bonuslab.platform.grid.folder import GridFolder
 
 pytestmark = pytest.mark.cluster
-HERE = Path(__file__).parent
-
-
-def load(name: str) -> ModuleType:
-    """A module beside this one."""
-    spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-tiny = load("tiny_grid")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -44,12 +29,8 @@ def ray_on_two_cores() -> Iterator[None]:
     ray.shutdown()
 
 
-def by_bonus(folder: GridFolder) -> dict[str, object]:
-    return {trial.description().labels["bonus"]: trial for trial in folder.trials()}
-
-
 @pytest.fixture(scope="module")
-def troubled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+def troubled(tmp_path_factory: pytest.TempPathFactory, tiny: ModuleType) -> tuple[Path, list[str]]:
     """A grid in which one trial fails once and another always; its folder and what was said."""
     path = tmp_path_factory.mktemp("troubled")
     display = tiny.Notes()
@@ -70,7 +51,7 @@ def test_a_trial_that_keeps_failing_does_not_stop_the_others(troubled: tuple[Pat
     broken = trials["test.broken"]
     assert broken.state().attempts == 2
     assert broken.state().error == "RuntimeError: this bonus is broken"
-    assert "Traceback" in broken.error_file.read_text() or "compute" in broken.error_file.read_text()
+    assert "in compute" in broken.error_file.read_text()
     assert trials["none"].rows()["env_steps"].tolist() == [32, 64, 96, 128, 160, 192]
     assert trials["none"].film.stat().st_size > 1_000
     assert len(trials["none"].state().checkpoints) == 1
@@ -87,7 +68,7 @@ def test_a_retry_goes_on_from_the_checkpoint(troubled: tuple[Path, list[str]]) -
     assert any("flaky" in note and "trying again: RuntimeError: a bad day" in note for note in troubled[1])
 
 
-def test_the_next_run_repeats_nothing_but_what_failed(troubled: tuple[Path, list[str]]) -> None:
+def test_the_next_run_repeats_nothing_but_what_failed(troubled: tuple[Path, list[str]], tiny: ModuleType) -> None:
     path = troubled[0]
     (path / "repaired").touch()
     before = {trial.id: trial.state() for trial in GridFolder.open(path / "grid").trials()}
@@ -102,7 +83,7 @@ def test_the_next_run_repeats_nothing_but_what_failed(troubled: tuple[Path, list
     assert all(state == before[trial] for trial, state in after.items() if "broken" not in trial)
 
 
-def test_ctrl_c_saves_and_the_next_run_goes_on(tmp_path: Path) -> None:
+def test_ctrl_c_saves_what_there_is(tmp_path: Path, tiny: ModuleType) -> None:
     scale = tiny.tiny_scale(["none", "e3b"], 2_000, checkpoint_every_steps=10**9)
     path = tmp_path / "grid"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import signal
 import sqlite3
@@ -24,19 +23,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(1_200)]
 HERE = Path(__file__).parent
 SCRIPT = HERE.parents[2] / "experiments" / "minihack_grid.py"
 SMALL = ("lanes_per_batch=4", "unroll_length_steps=8", "minibatches=2", "passes=1")
-
-
-def load(name: str) -> ModuleType:
-    """A module beside this one."""
-    spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-tiny = load("tiny_grid")
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 400.0) -> None:
@@ -99,7 +85,7 @@ def test_a_killed_driver_costs_no_finished_trial(tmp_path: Path) -> None:
     assert runs >= 3
 
 
-def test_a_machine_dies_and_the_grid_completes(tmp_path: Path) -> None:
+def test_a_machine_dies_and_the_grid_completes(tmp_path: Path, tiny: ModuleType) -> None:
     """Three machines; the trials of the one that dies go on elsewhere, from checkpoints that were sent to the head."""
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
     try:
