@@ -1,0 +1,130 @@
+"""When do global and when do episodic counts work? The paper's tables of section 3 and its appendix.
+
+    python experiments/count_study.py [--scale smoke | minute | laptop | paper] [--plan] …
+
+Counts of positions or messages, over all episodes (global), within one (episodic), their product (combined), and
+`adaptive`, which leans to the one that goes with high returns. `minute` is the core: six small rooms, one map or ever
+new ones. `laptop` has every row of the tables on smaller versions of the same tasks, `paper` the paper's own. The same
+command again goes on where it was interrupted. Beside the grid's report it writes `study/`: the finding as a picture,
+tables beside the paper's, and every trial's curve as CSV. What came out of it: experiments/results/README.md.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bonuslab.experiments.count_tables.rows import ADAPTIVE, KINDS, PAPER_ROWS, Row, bonus_text
+from bonuslab.platform.grid.command import ExperimentCommand
+from bonuslab.platform.grid.experiment import Experiment, Point, Scale
+from bonuslab.platform.grid.share import Share
+
+ALL_CONTEXTS = ("1", "3", "5", "10", "inf")
+SMALL_ROOMS = "MultiRoom-N6-S5"
+MINUTE_ROWS = (Row(SMALL_ROOMS, ("1", "inf"), "position", "MultiRoom-N6-Lava"),)
+LAPTOP_ROWS = (
+    Row(SMALL_ROOMS, ALL_CONTEXTS, "position", "MultiRoom-N6-Lava"),
+    Row("Corridor-R3", ("1",), "position", "Corridor-R5"),
+    Row("KeyRoom-S5", ("inf",), "message", "KeyRoom-S10"),
+    Row(SMALL_ROOMS, ("inf",), "message", "MultiRoom-N6-Lava"),
+)
+ROWS: dict[str, Sequence[Row]] = {
+    "smoke": (Row("MultiRoom-N2-S4", ("1",), "position", "MultiRoom-N6-Lava"),),
+    "minute": MINUTE_ROWS,
+    "laptop": LAPTOP_ROWS,
+    "paper": PAPER_ROWS,
+}
+"""What each scale trains."""
+
+
+def scale_of(
+    name: str, description: str, kinds: Sequence[str], seeds: Sequence[int], settings: Mapping[str, Any], **further: Any
+) -> Scale:
+    """The rows of a scale as trials: each row with the bonuses that count its feature."""
+    rows = ROWS[name]
+    wanted = {
+        (row.task, contexts, bonus_text(kind, row.feature))
+        for row in rows
+        for contexts in row.contexts
+        for kind in kinds
+    }
+
+    def belongs(point: Point) -> Mapping[str, Any] | None:
+        return {} if (point.task, point.contexts, point.bonus) in wanted else None
+
+    return Scale(
+        description,
+        tasks=list(dict.fromkeys(row.task for row in rows)),
+        bonuses=list(dict.fromkeys(bonus_text(kind, row.feature) for row in rows for kind in kinds)),
+        contexts=list(dict.fromkeys(contexts for row in rows for contexts in row.contexts)),
+        seeds=seeds,
+        settings=settings,
+        adjust=belongs,
+        **further,
+    )
+
+
+EXPERIMENT = Experiment(
+    name="count_study",
+    description="Global, episodic and combined counts by number of contexts (the paper's section 3).",
+    scales={
+        "smoke": scale_of(
+            "smoke",
+            "two short trials, to see that everything works",
+            ("none", "combined"),
+            seeds=[0],
+            settings={"preset": "laptop", "total_env_steps": 10_240},
+        ),
+        "minute": scale_of(
+            "minute",
+            "the core of the finding: six small rooms, one map or ever new ones; under ten minutes on two cores",
+            KINDS,
+            seeds=[0, 1],
+            settings={"preset": "laptop", "total_env_steps": 160_000},
+        ),
+        "laptop": scale_of(
+            "laptop",
+            "every row of the paper's tables on smaller tasks, five seeds; about two hours on two cores",
+            (*KINDS, ADAPTIVE),
+            seeds=range(5),
+            settings={"preset": "laptop", "total_env_steps": 160_000},
+        ),
+        "paper": scale_of(
+            "paper",
+            "the paper's own tasks, five seeds, 50 million steps and three coefficients; a cluster",
+            KINDS,
+            seeds=range(5),
+            settings={"preset": "paper", "evaluate_every_steps": 5_000_000},
+            variants={f"coefficient {value:g}": {"coefficient": value} for value in (0.1, 1.0, 10.0)},
+            share=Share(cpus=6, gpus=0.5),
+        ),
+    },
+    default_scale="laptop",
+    metric="episode_return",
+)
+
+
+class CountStudyCommand(ExperimentCommand):
+    """See `help`."""
+
+    help = "counts by number of contexts, the paper's section 3: when global and when episodic bonuses work"
+    experiment = EXPERIMENT
+
+    def run(self, arguments: Namespace) -> int:
+        """Run the grid, then draw and tabulate what it has."""
+        status = super().run(arguments)
+        given = vars(arguments)
+        if "plan" not in given and status in (0, 1):
+            from bonuslab.experiments.count_tables.write import write_study
+            from bonuslab.platform.grid.folder import GridFolder
+
+            scale = given.get("scale", self.experiment.default_scale)
+            folder = GridFolder.open(self._folder(given, scale))
+            print(f"the finding: {write_study(folder, ROWS[scale])}")
+        return status
+
+
+if __name__ == "__main__":
+    sys.exit(CountStudyCommand().main())

@@ -1,0 +1,1 @@
+"""The count study: its rows, and its results beside the paper's tables."""

@@ -1,0 +1,113 @@
+"""The finding as one picture: returns over the number of contexts, ours beside the paper's, and the other rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bonuslab.experiments.count_tables.cells import Cell
+from bonuslab.experiments.count_tables.rows import ADAPTIVE, KINDS, Row
+from bonuslab.platform.grid.palette import SCOPE_COLOURS
+from bonuslab.platform.report.drawing import FAINT, INK, STYLE
+from bonuslab.platform.report.trial_results import contexts_text
+
+COLOURS = {**SCOPE_COLOURS, ADAPTIVE: "#cc79a7"}
+MARKERS = dict(zip((*KINDS, ADAPTIVE), "XosDv", strict=True))
+PANEL_INCHES = (2.5, 2.2)
+_ASIDE = 0.07
+FILE_TYPES = ("png", "svg")
+
+
+def draw_finding(found: Sequence[Cell], folder: Path) -> Path:
+    """Write finding.png and .svg: panels for each row with several numbers of contexts, then for all others."""
+    rows = list(dict.fromkeys(cell.row for cell in found))
+    over_contexts = [row for row in rows if len(row.contexts) > 1]
+    single = [row for row in rows if len(row.contexts) == 1]
+    with mpl.rc_context(STYLE):
+        panels = 2 * len(over_contexts) + (2 if single else 0)
+        figure = Figure(figsize=(PANEL_INCHES[0] * panels, PANEL_INCHES[1] + 0.4), layout="constrained")
+        grid = list(figure.subplots(1, panels, squeeze=False, sharey=True)[0])
+        for row in over_contexts:
+            own, paper = grid.pop(0), grid.pop(0)
+            here = [cell for cell in found if cell.row == row]
+            _over_contexts(own, row, {cell: (cell.mean, cell.std, cell.values) for cell in here})
+            own.set_title(f"{row.name}\nours, {max(len(cell.values) for cell in here)} seeds")
+            _over_contexts(paper, row, {cell: (*cell.paper, ()) for cell in here if cell.paper})
+            paper.set_title(f"{row.paper_task}, {row.feature}s\nthe paper’s, 5 seeds")
+        if single:
+            own, paper = grid
+            here = [cell for cell in found if cell.row in single]
+            _side_by_side(own, single, {cell: (cell.mean, cell.std, cell.values) for cell in here})
+            own.set_title("the other rows\nours")
+            _side_by_side(paper, single, {cell: (*cell.paper, ()) for cell in here if cell.paper}, of_paper=True)
+            paper.set_title("the other rows\nthe paper’s")
+        figure.axes[0].set_ylabel("return at the end (1 = always wins)")
+        kinds = list(dict.fromkeys(cell.kind for cell in found))
+        handles = [
+            mpl.lines.Line2D([], [], color=COLOURS[kind], marker=MARKERS[kind], ms=4, label=kind) for kind in kinds
+        ]
+        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
+        for ending in FILE_TYPES:
+            figure.savefig(folder / f"finding.{ending}")
+    return folder / "finding.png"
+
+
+Values = dict[Cell, tuple[float, float, tuple[float, ...]]]
+"""Mean, standard deviation and single values of a cell."""
+
+
+def _over_contexts(axes: Axes, row: Row, values: Values) -> None:
+    kinds = list(dict.fromkeys(cell.kind for cell in values))
+    for number, kind in enumerate(kinds):
+        of_kind = {row.contexts.index(cell.contexts): value for cell, value in values.items() if cell.kind == kind}
+        aside = (number - (len(kinds) - 1) / 2) * _ASIDE
+        places = [place + aside for place in of_kind]
+        _points(axes, kind, places, list(of_kind.values()), line="-")
+    _ticks(axes, [contexts_text(contexts) for contexts in row.contexts])
+    axes.set_xlabel("number of contexts |C|")
+
+
+def _side_by_side(axes: Axes, rows: Sequence[Row], values: Values, of_paper: bool = False) -> None:
+    kinds = list(dict.fromkeys(cell.kind for cell in values))
+    for number, kind in enumerate(kinds):
+        of_kind = {rows.index(cell.row): value for cell, value in values.items() if cell.kind == kind}
+        aside = (number - (len(kinds) - 1) / 2) * 2 * _ASIDE
+        _points(axes, kind, [place + aside for place in of_kind], list(of_kind.values()), line="none")
+    names = [row.paper_task if of_paper else row.task for row in rows]
+    _ticks(
+        axes,
+        [
+            f"{name}\n{row.feature}s\n|C| = {contexts_text(row.contexts[0])}"
+            for name, row in zip(names, rows, strict=True)
+        ],
+    )
+
+
+def _points(
+    axes: Axes, kind: str, places: Sequence[float], values: Sequence[tuple[float, float, tuple[float, ...]]], line: str
+) -> None:
+    """Means with their deviations, and every seed as a faint dot."""
+    axes.errorbar(
+        places,
+        [mean for mean, _, _ in values],
+        [std for _, std, _ in values],
+        color=COLOURS[kind],
+        marker=MARKERS[kind],
+        linestyle=line,
+        ms=4,
+        capsize=2,
+        elinewidth=0.8,
+    )
+    for place, (_, _, single) in zip(places, values, strict=True):
+        axes.plot([place] * len(single), single, ".", color=COLOURS[kind], ms=3, alpha=0.45)
+
+
+def _ticks(axes: Axes, names: Sequence[str]) -> None:
+    axes.set_xticks(range(len(names)), names)
+    axes.set_xlim(-0.5, len(names) - 0.5)
+    axes.axhline(0, color=FAINT, lw=0.6)
+    axes.tick_params(colors=INK)

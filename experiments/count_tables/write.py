@@ -1,0 +1,111 @@
+"""Writes what a count study found: finding.png, table.md, trials.csv and curves.csv."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from bonuslab.algorithms.bonuses import parse
+from bonuslab.experiments.count_tables.cells import Cell, cells
+from bonuslab.experiments.count_tables.figure import draw_finding
+from bonuslab.experiments.count_tables.rows import ADAPTIVE, KINDS, Row, bonus_text
+from bonuslab.platform.grid.folder import GridFolder
+from bonuslab.platform.grid.trial_state import write_text
+from bonuslab.platform.report.comparison import Comparison, Score, compare
+from bonuslab.platform.report.tables import csv_text
+from bonuslab.platform.report.trial_results import RETURN, GridResults, contexts_text, load
+
+WIN_RATE = "win_rate"
+CURVE_POINTS = 40
+"""Of each trial's curve; every point is the mean over its share of the steps."""
+
+
+def write_study(grid: GridFolder, rows: Sequence[Row]) -> Path:
+    """Write the folder `study` of a grid, finished or not, and return the path of its picture."""
+    results, _ = load(grid, lambda columns: WIN_RATE)
+    comparison = compare(results, RETURN)
+    out = grid.path / "study"
+    out.mkdir(exist_ok=True)
+    found = cells(comparison, rows)
+    write_text(out / "table.md", table(found))
+    write_text(out / "trials.csv", _trials(results, comparison, rows))
+    write_text(out / "curves.csv", _curves(results))
+    return draw_finding(found, out)
+
+
+def table(found: Sequence[Cell]) -> str:
+    """A Markdown table, ours above and the paper's below in each cell."""
+    kinds = [kind for kind in (*KINDS, ADAPTIVE) if any(cell.kind == kind for cell in found)]
+    lines = [f"| environment | counts | \\|C\\| | {' | '.join(kinds)} |", f"|{'---|' * (3 + len(kinds))}"]
+    for row, contexts in dict.fromkeys((cell.row, cell.contexts) for cell in found):
+        here = {cell.kind: cell for cell in found if (cell.row, cell.contexts) == (row, contexts)}
+        texts = [_cell_text(here[kind]) if kind in here else "" for kind in kinds]
+        lines.append(f"| {row.task} | {row.feature}s | {contexts_text(contexts)} | {' | '.join(texts)} |")
+    seeds = sorted({len(cell.values) for cell in found})
+    note = (
+        f"Return at the end of training (mean over the last tenth of the steps), mean ± standard deviation over "
+        f"{' to '.join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))} seeds; "
+        "in italics the paper's number for the full-size task."
+    )
+    return "\n".join([*lines, "", note, ""])
+
+
+def _cell_text(cell: Cell) -> str:
+    own = f"{cell.mean:.2f} ± {cell.std:.2f}"
+    return own if cell.paper is None else f"{own}<br>*{cell.paper[0]:.2f} ± {cell.paper[1]:.2f}*"
+
+
+def _trials(results: GridResults, comparison: Comparison, rows: Sequence[Row]) -> str:
+    """Every trial with its outcome and where it comes from."""
+    records = results.description.commands
+    commits = " ".join(dict.fromkeys(str(record.get("git_commit") or "unknown") for record in records))
+    versions = " ".join(f"{name} {number}" for name, number in (records[-1].get("versions") or {}).items())
+    features = {str(parse(bonus_text(kind, row.feature))): row.feature for row in rows for kind in (*KINDS, ADAPTIVE)}
+    win_rates = {score.trial.id: score.value for score in compare(results, WIN_RATE).scores}
+
+    def row(score: Score) -> tuple[object, ...]:
+        trial = score.trial
+        labels = trial.description.labels
+        return (
+            trial.id,
+            trial.task,
+            trial.contexts,
+            trial.bonus,
+            "" if trial.bonus == "none" else features.get(trial.bonus, ""),
+            trial.scope,
+            labels.get("variant", ""),
+            trial.seed,
+            trial.state.stage,
+            trial.state.env_steps,
+            score.value,
+            win_rates[trial.id],
+            trial.state.wall_seconds,
+            commits,
+            versions,
+        )
+
+    header = (
+        *("id", "task", "contexts", "bonus", "feature", "scope", "variant", "seed", "stage", "env_steps"),
+        *(RETURN, WIN_RATE, "wall_seconds", "commit", "versions"),
+    )
+    return csv_text(header, [row(score) for score in comparison.scores])
+
+
+def _curves(results: GridResults) -> str:
+    """Return and win rate of every trial over its steps."""
+    rows = []
+    for trial in results.trials:
+        returns, wins = trial.column(RETURN), trial.column(WIN_RATE)
+        if not len(returns):
+            continue
+        edges = np.linspace(0, returns.steps[-1], CURVE_POINTS + 1)
+        for low, high in pairwise(edges):
+            inside = (returns.steps > low) & (returns.steps <= high)
+            if inside.any():
+                rate = wins.values[(wins.steps > low) & (wins.steps <= high)]
+                mean_rate = float(rate.mean()) if len(rate) else None
+                rows.append((trial.id, round(high), float(returns.values[inside].mean()), mean_rate))
+    return csv_text(("id", "env_steps", RETURN, WIN_RATE), rows)

@@ -1,0 +1,124 @@
+"""The count study's trials, and its tables and picture from a made-up grid."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bonuslab.experiments.count_study import EXPERIMENT, ROWS
+from bonuslab.experiments.count_tables.cells import cells, paper_cell
+from bonuslab.experiments.count_tables.rows import PAPER_ROWS, Row
+from bonuslab.experiments.count_tables.write import write_study
+from bonuslab.experiments.value_functions.prediction import read_outcomes
+from bonuslab.platform.grid.folder import GridDescription, GridFolder, TrialDescription
+from bonuslab.platform.grid.trial_state import TrialState
+from bonuslab.platform.report.comparison import compare
+from bonuslab.platform.report.paper_numbers import RESULTS
+from bonuslab.platform.report.trial_results import load
+
+FINAL = {"none": 0.0, "global": 0.2, "episodic": 0.9, "combined": 0.8}
+
+
+@pytest.fixture(scope="module")
+def grid(tmp_path_factory: pytest.TempPathFactory) -> GridFolder:
+    """The minute scale, whose returns rise to `FINAL` (global: to 1 with a single context); one trial has failed."""
+    trials = EXPERIMENT.scale("minute").trials()
+    path = tmp_path_factory.mktemp("study") / "grid"
+    command = {"command": "python count_study.py", "time": "2026-01-01", "git_commit": "abc", "versions": {"ray": "2"}}
+    folder = GridFolder.create(path, GridDescription("study", "count_study", "minute", trials, [command]))
+    for number, trial in enumerate(trials):
+        _play(folder, trial, failed=number == len(trials) - 1)
+    return folder
+
+
+def _play(folder: GridFolder, trial: TrialDescription, failed: bool) -> None:
+    scope, seed = trial.labels["scope"], int(trial.labels["seed"])
+    final = 1.0 if (scope, trial.labels["contexts"]) == ("global", "1") else FINAL[scope]
+    steps = np.arange(1, 51) * 3_200
+    lines = ["env_steps,episode_return,win_rate"]
+    lines += [f"{step},{min(1.0, step / 80_000) * (final - 0.02 * seed)},{final}" for step in steps]
+    own = folder.trial(trial.id)
+    own.progress.write_text("\n".join(lines) + "\n")
+    stage = "failed" if failed else "finished"
+    TrialState(stage=stage, env_steps=160_000, total_env_steps=160_000).write(own.state_file)
+
+
+def test_every_row_of_the_papers_tables_is_a_trial_of_its_scale() -> None:
+    wanted = {(result.task, result.contexts, result.feature, result.scope) for result in RESULTS}
+    there = {
+        (row.task, contexts, row.feature, scope)
+        for row in PAPER_ROWS
+        for contexts in row.contexts
+        for scope in ("global", "episodic", "combined")
+    }
+    assert wanted <= there
+    labels = [trial.labels for trial in EXPERIMENT.scale("paper").trials()]
+    assert {label["variant"] for label in labels} == {"coefficient 0.1", "coefficient 1", "coefficient 10"}
+    assert len(labels) == 3 * 5 * sum(len(row.contexts) for row in PAPER_ROWS) * 4 - 3 * 5  # none of messages: once
+
+
+def test_the_laptop_scale_has_all_contexts_and_the_adaptive_bonus() -> None:
+    labels = [trial.labels for trial in EXPERIMENT.scale("laptop").trials()]
+    positions = {
+        (label["contexts"], label["bonus"])
+        for label in labels
+        if label["task"] == "MultiRoom-N6-S5" and "message" not in label["bonus"]
+    }
+    assert len(positions) == 5 * 5
+    assert {label["seed"] for label in labels} == set("01234")
+
+
+def test_cells_hold_the_final_returns_beside_the_papers(grid: GridFolder) -> None:
+    results, metric = load(grid, lambda columns: "episode_return")
+    found = {(cell.contexts, cell.kind): cell for cell in cells(compare(results, metric), ROWS["minute"])}
+    assert len(found) == 8
+    assert found["1", "global"].values == pytest.approx((1.0, 0.98))
+    assert found["1", "global"].paper == (0.99, 0.0)
+    assert found["inf", "global"].mean == pytest.approx(0.19)
+    assert found["inf", "global"].std == pytest.approx(0.02 / np.sqrt(2))
+    assert found["inf", "none"].paper is None
+    assert min(len(cell.values) for cell in found.values()) == 1  # the failed one
+
+
+def test_of_several_coefficients_a_cell_holds_the_best(tmp_path: Path) -> None:
+    row = Row("MultiRoom-N2-S4", ("1",), "position", "MultiRoom-N6-Lava")
+    trials = [trial for trial in EXPERIMENT.selected("smoke").trials() if trial.labels["scope"] == "combined"]
+    several = [
+        TrialDescription(f"{trial.id}-{variant}", trial.settings, trial.labels | {"variant": variant})
+        for trial in trials
+        for variant in ("low", "high")
+    ]
+    folder = GridFolder.create(tmp_path / "grid", GridDescription("study", "count_study", "smoke", several, []))
+    for trial in several:
+        own = folder.trial(trial.id)
+        value = 0.9 if trial.labels["variant"] == "high" else 0.1
+        own.progress.write_text(f"env_steps,episode_return\n5000,{value}\n10240,{value}\n")
+        TrialState(stage="finished", env_steps=10_240, total_env_steps=10_240).write(own.state_file)
+    results, metric = load(folder, lambda columns: "episode_return")
+    assert [cell.values for cell in cells(compare(results, metric), [row])] == [(0.9,)]
+    assert paper_cell(row, "1", "combined") is None
+
+
+def test_the_study_is_written_and_read_back(grid: GridFolder) -> None:
+    picture = write_study(grid, ROWS["minute"])
+    assert picture.stat().st_size > 10_000
+    out = picture.parent
+    table = (out / "table.md").read_text()
+    assert "| MultiRoom-N6-S5 | positions | 1 |" in table
+    assert "0.99 ± 0.01<br>*0.99 ± 0.00*" in table
+    with (out / "trials.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 16
+    assert {row["commit"] for row in rows} == {"abc"}
+    assert {row["versions"] for row in rows} == {"ray 2"}
+    with (out / "curves.csv").open(newline="") as file:
+        points = [row for row in csv.DictReader(file) if row["id"] == rows[0]["id"]]
+    assert len(points) == 40
+    assert int(points[-1]["env_steps"]) == 160_000
+    outcomes = read_outcomes(out / "trials.csv")
+    best = [outcome.win_rate for outcome in outcomes if (outcome.scope, outcome.contexts) == ("episodic", None)]
+    assert best
+    assert set(best) == {0.9}
