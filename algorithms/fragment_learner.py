@@ -14,6 +14,7 @@ from ray.rllib.utils.metrics import ALL_MODULES, NUM_ENV_STEPS_TRAINED, NUM_ENV_
 
 from bonuslab.algorithms.finite import require_finite
 from bonuslab.algorithms.fragment import Fragment
+from bonuslab.algorithms.heap import HEAP
 from bonuslab.algorithms.tensors import as_tensor
 
 
@@ -51,6 +52,7 @@ class FragmentLearner(TorchLearner):
             for columns in self._minibatches(fragment.num_lanes):
                 self._gradient_step(choose_lanes(tensors, columns))
         self._log(fragment)
+        HEAP.give_back()
         self._weights_seq_no += 1
         self.after_gradient_based_update(timesteps=timesteps or {})
 

@@ -9,6 +9,7 @@ import torch
 
 from bonuslab.algorithms.connectors.intrinsic_reward import FRAGMENT, METRICS
 from bonuslab.algorithms.fragment import Fragment, join_lanes
+from bonuslab.algorithms.heap import HEAP
 
 P = TypeVar("P")
 
@@ -46,6 +47,7 @@ class SharedBonus:
         joined = join_lanes(fragments)
         shared: dict[str, Any] = {}
         self._pipeline(rl_module=None, batch={FRAGMENT: joined}, episodes=[], shared_data=shared)
+        HEAP.give_back()
         return joined, shared[METRICS]
 
     def get_state(self) -> dict[str, Any]:

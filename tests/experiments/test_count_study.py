@@ -28,7 +28,8 @@ def grid(tmp_path_factory: pytest.TempPathFactory) -> GridFolder:
     trials = EXPERIMENT.scale("minute").trials()
     path = tmp_path_factory.mktemp("study") / "grid"
     command = {"command": "python count_study.py", "time": "2026-01-01", "git_commit": "abc", "versions": {"ray": "2"}}
-    folder = GridFolder.create(path, GridDescription("study", "count_study", "minute", trials, [command]))
+    folder = GridFolder(path)
+    folder.write(GridDescription("study", "count_study", "minute", trials, [command]))
     for number, trial in enumerate(trials):
         _play(folder, trial, failed=number == len(trials) - 1)
     return folder
@@ -91,7 +92,8 @@ def test_of_several_coefficients_a_cell_holds_the_best(tmp_path: Path) -> None:
         for trial in trials
         for variant in ("low", "high")
     ]
-    folder = GridFolder.create(tmp_path / "grid", GridDescription("study", "count_study", "smoke", several, []))
+    folder = GridFolder(tmp_path / "grid")
+    folder.write(GridDescription("study", "count_study", "smoke", several, []))
     for trial in several:
         own = folder.trial(trial.id)
         value = 0.9 if trial.labels["variant"] == "high" else 0.1
