@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, Self
 
 import torch
@@ -146,6 +147,7 @@ class FragmentConfig(AlgorithmConfig):
         return {}
 
     @classmethod
-    def _own_names(cls) -> set[str]:
+    @cache
+    def _own_names(cls) -> frozenset[str]:
         """Settings that RLlib does not know."""
-        return set(vars(cls(algo_class=object))) - set(vars(AlgorithmConfig()))
+        return frozenset(vars(cls(algo_class=object)).keys() - vars(AlgorithmConfig()).keys())
