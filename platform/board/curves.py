@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bonuslab.platform.board.columns import arranged
-from bonuslab.platform.board.growing_table import GrowingTable, number
+from bonuslab.platform.growing_table import GrowingTable, number
 from bonuslab.platform.progress_table import STEPS
 
 POINTS = 200

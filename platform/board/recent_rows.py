@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from pathlib import Path
 
-from bonuslab.platform.board.growing_table import GrowingTable, number
+from bonuslab.platform.growing_table import GrowingTable, number
 from bonuslab.platform.progress_table import STEPS
 
 RECENT_SHARE = 0.1

@@ -149,7 +149,7 @@ class GridSession:
         """The report, the last numbers to MLflow, and how it went."""
         if outcome.stopped:
             follower.stop(HASTY_DELIVERY_SECONDS)
-            return self._stopped(folder, outcome)
+            return self._stopped(folder, outcome, follower)
         page = self._report(folder)
         self._wait("delivering to MLflow")
         follower.start()
@@ -164,10 +164,11 @@ class GridSession:
         print(f"  again     bonuslab report {folder.path}")
         return 1 if failed else 0
 
-    def _stopped(self, folder: GridFolder, outcome: Outcome) -> int:
+    def _stopped(self, folder: GridFolder, outcome: Outcome, follower: Follower) -> int:
         print(f"the grid in {folder.path} has stopped: {outcome.stopped}. The same command goes on with it.")
         if outcome.unwritten is not None:
             print(f"not everything could be written ({outcome.unwritten}): what is missing will be trained again")
+        print(f"  tracking  {follower.summary()}")
         return 128 + outcome.signal if outcome.signal is not None else 1
 
     def _report(self, folder: GridFolder) -> Path | None:

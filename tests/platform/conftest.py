@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -14,9 +16,28 @@ from bonuslab.platform.grid.folder import GridFolder
 @pytest.fixture(scope="session")
 def write_sample_grid() -> Callable[..., GridFolder]:
     """`write_sample_grid(path, tasks=…, bonuses=…, seeds=…, rows=…)` of grid/sample_grid.py."""
-    spec = importlib.util.spec_from_file_location("sample_grid", Path(__file__).parent / "grid" / "sample_grid.py")
+    return _module("grid/sample_grid.py").write_sample_grid
+
+
+@pytest.fixture(scope="session")
+def tiny() -> ModuleType:
+    """The module grid/tiny_grid.py: `tiny_scale`, `drive`, `Notes`, `BATCH`."""
+    return _module("grid/tiny_grid.py")
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The tab of board/browser.py; a test that uses it is marked `needs("chromium")`."""
+    tab = _module("board/browser.py").Browser(tmp_path_factory.mktemp("chromium"))
+    yield tab
+    tab.close()
+
+
+def _module(place: str) -> ModuleType:
+    path = Path(__file__).parent / place
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.write_sample_grid
+    return module

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -46,16 +44,3 @@ def serve(every_look: None) -> Iterator[Callable[..., str]]:
     yield start
     for stop in stops:
         stop()
-
-
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The tab of browser.py; a test that uses it is marked `needs("chromium")`."""
-    spec = importlib.util.spec_from_file_location("browser", Path(__file__).parent / "browser.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    tab = module.Browser(tmp_path_factory.mktemp("chromium"))
-    yield tab
-    tab.close()

@@ -79,10 +79,11 @@ def test_variants_and_adjustments() -> None:
 
 def test_the_command_line_selects() -> None:
     given = {"suite": "keys", "bonuses": ["e3b"], "seeds": ["1-3"], "contexts": ["1", "10"], "steps": 77}
-    trials = selected_scale({**given, "set": ["learning_rate=0.5"]}, EXPERIMENT).trials()
+    trials = selected_scale({**given, "set": ["learning_rate=0.5"], "env": ["max_steps=9"]}, EXPERIMENT).trials()
     assert [trial.id for trial in trials] == [f"KeyRoom-S5__e3b__c{c}__s{s}" for s in (1, 2, 3) for c in (1, 10)]
     settings = RunSettings.from_dict(trials[0].settings)
     assert settings.steps == 77
+    assert settings.env == (("max_steps", 9),)
     assert (settings.numbers.learning_rate, settings.numbers.minibatches) == (0.5, 2)  # type: ignore[attr-defined]
     assert trials[0].labels["suite"] == "keys"
 
@@ -109,6 +110,7 @@ def test_one_cpu_is_one_process_and_more_are_not() -> None:
         ({"steps": 0}, "total_env_steps 0"),
         ({"set": ["learning_rate=fast"]}, "learning_rate"),
         ({"contexts": ["-1"]}, "-1"),
+        ({"env": ["max_step=9"]}, "did you mean max_steps"),
     ],
 )
 def test_bad_input_is_named(given: dict[str, Any], message: str) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -100,16 +98,3 @@ def rich_grid(tmp_path_factory: pytest.TempPathFactory, make_grid: Callable[...,
 def rich_page(rich_grid: GridFolder) -> Path:
     """The page of its report."""
     return write_report(rich_grid)
-
-
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The tab of ../board/browser.py; a test that uses it is marked `needs("chromium")`."""
-    spec = importlib.util.spec_from_file_location("browser", Path(__file__).parent.parent / "board" / "browser.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    tab = module.Browser(tmp_path_factory.mktemp("chromium"))
-    yield tab
-    tab.close()

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bonuslab.platform.board.growing_table import GrowingTable, number
 from bonuslab.platform.board.recent_rows import RecentRows
+from bonuslab.platform.growing_table import GrowingTable, number
 from bonuslab.platform.progress_table import ProgressTable
 
 
