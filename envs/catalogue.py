@@ -35,19 +35,16 @@ def canonical_name(name: str) -> str:
     return find(name).canonical_name(name)
 
 
-def check_contexts(name: str, contexts: str) -> None:
-    """Refuse a number of contexts that the environment called `name` does not have."""
-    find(name).check_contexts(name, contexts)
+def check_settings(name: str, **settings: Any) -> None:
+    """Refuse contexts and settings that the environment called `name` does not have, and missing data."""
+    find(name).check_settings(name, **settings)
 
 
 def make_held_out_lanes(name: str, num_lanes: int, **settings: Any) -> Lanes:
     """Lanes that play what training never meets: of as many contexts as there are, if there is more than one."""
-    try:
-        check_contexts(name, "inf")
+    if find(name).many_contexts:
         settings["contexts"] = "inf"
-    except InvalidInput:
-        settings.pop("contexts", None)  # there is but one context, and its lanes have another luck
-    return make_lanes(name, num_lanes, held_out=True, **settings)
+    return make_lanes(name, num_lanes, held_out=True, **settings)  # of a single context: with luck of their own
 
 
 def make_lanes(name: str, num_lanes: int, **settings: Any) -> Lanes:

@@ -13,6 +13,7 @@ from bonuslab.algorithms.catalogue import find as find_algorithm
 from bonuslab.algorithms.fragment_config import FragmentConfig
 from bonuslab.envs import catalogue as environments
 from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.envs.family import COMMON_SETTINGS
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,15 @@ class RunSettings:
     """Environment steps between evaluations on held-out contexts; None: at the end alone; 0: never."""
     algorithm: str = "impala"
     """`impala` or `ddppo`."""
+    env: tuple[tuple[str, Any], ...] = ()
+    """Settings of the environment, those of its family: `max_steps`, Montezuma's `sticky`, HM3D's `data_path`, …"""
 
     def __post_init__(self) -> None:
         for path in self.plugins:
             load_plugin(path)
         environments.canonical_name(self.task)
         parse(self.bonus)
-        environments.check_contexts(self.task, self.contexts)
+        self._check_env()
         _check_whole("seed", self.seed, 0, 2**31 - 1)
         if self.total_env_steps is not None:
             _check_whole("total_env_steps", self.total_env_steps, 1)
@@ -75,10 +78,16 @@ class RunSettings:
     def config(self) -> FragmentConfig:
         """RLlib's configuration of this run; the plan `auto` looks at the machine, or at the cluster if Ray runs."""
         name = environments.canonical_name(self.task)
-        config = self._algorithm.config().environment(name, env_config={"contexts": self.contexts})
+        config = self._algorithm.config().environment(name, env_config={"contexts": self.contexts, **dict(self.env)})
         self.numbers.configure(config)
         config.bonus(self.bonus, plugins=self.plugins).debugging(seed=self.seed, log_level="ERROR")
         return config.run_serially() if self.serial else self._algorithm.choose_plan(self.plan).configure(config)
+
+    def _check_env(self) -> None:
+        for name, _ in self.env:
+            if name in COMMON_SETTINGS:
+                raise InvalidInput(f"environment setting {name!r} cannot be used; the run decides it")
+        environments.check_settings(self.task, contexts=self.contexts, **dict(self.env))
 
     @property
     def _algorithm(self) -> LearningAlgorithm:
@@ -98,8 +107,8 @@ class RunSettings:
         if "task" not in values:
             raise InvalidInput("the settings of a run must name its task")
         plugins = tuple(values.get("plugins", ()))
-        overrides = tuple((name, value) for name, value in values.get("overrides", ()))
-        return cls(**{**values, "plugins": plugins, "overrides": overrides})
+        pairs = {field: tuple((name, value) for name, value in values.get(field, ())) for field in ("overrides", "env")}
+        return cls(**{**values, "plugins": plugins, **pairs})
 
 
 _POSITIVE = (math.ulp(0.0), math.inf)
@@ -169,6 +178,21 @@ def parse_override(text: str, algorithm: str = "impala") -> tuple[str, Any]:
     if name not in types:
         raise unknown("setting", name, types)
     return name, _convert(name, value, types[name])
+
+
+def parse_env_setting(text: str) -> tuple[str, Any]:
+    """`name=value` for a setting of an environment: a number, true, false or a text, as its family will check."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InvalidInput(f"--env {text!r} cannot be used; write name=value, for example max_steps=200")
+    if value.lower() in ("true", "false"):
+        return name, value.lower() == "true"
+    for kind in (int, float):
+        try:
+            return name, kind(value)
+        except ValueError:
+            pass
+    return name, value
 
 
 def _convert(name: str, value: str, kind: Any) -> Any:

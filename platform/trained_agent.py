@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import torch
 from ray.rllib.core import COMPONENT_LEARNER, COMPONENT_LEARNER_GROUP, COMPONENT_RL_MODULE, DEFAULT_MODULE_ID
@@ -22,7 +23,7 @@ from bonuslab.algorithms.networks import PolicyNetwork, PolicyOutput
 from bonuslab.algorithms.rollout import sample
 from bonuslab.envs.catalogue import find as find_family
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.envs.minihack import MiniHackEnv
+from bonuslab.envs.family import Album, Family
 
 Observation = dict[str, np.ndarray]
 WATCHING = 2**31
@@ -36,6 +37,8 @@ class Recording:
     context: int
     observations: list[Observation]
     """T + 1: what the agent saw, the last state included."""
+    words: list[str]
+    """T + 1: what the album says of each moment."""
     actions: list[int]
     rewards: list[float]
     ending: str
@@ -84,18 +87,23 @@ class TrainedAgent:
         found = {scope: restrict(self.bonus.bonus, scope) for scope in ("episodic", "global")}
         return {} if None in found.values() else {scope: str(part) for scope, part in found.items()}
 
-    def make_env(self, seed: int) -> MiniHackEnv:
-        """The task with the contexts of the run, in an order of their own."""
-        family = find_family(self.config.env).name
-        if family != "minihack":
-            raise InvalidInput(f"only MiniHack episodes can be shown so far; this policy was trained on {family}")
-        run_seed = self.config.seed or 0
-        return MiniHackEnv(self.config.env, seed=run_seed, stream=(WATCHING, seed), **self.config.env_config)
+    @property
+    def family(self) -> Family:
+        """Of the task."""
+        return find_family(self.config.env)
 
-    def play(self, env: MiniHackEnv, random: torch.Generator, greedy: bool, context: int | None) -> Recording:
-        """Play one episode to its end, then work out its bonus; no model learns."""
+    def make_env(self, seed: int) -> gym.Env[Any, Any]:
+        """The task with the contexts of the run, in an order of their own."""
+        run_seed = self.config.seed or 0
+        return self.family.make_env(self.config.env, seed=run_seed, stream=(WATCHING, seed), **self.config.env_config)
+
+    def play(
+        self, env: gym.Env[Any, Any], album: Album, random: torch.Generator, greedy: bool, context: int | None
+    ) -> Recording:
+        """Play one episode to its end, keeping its moments in `album`, then work out its bonus; no model learns."""
         observation, info = env.reset(options={"context": context})
         observations, outputs = [observation], []
+        words = [album.add(observation, env)]
         actions: list[int] = []
         rewards: list[float] = []
         state, truncated, terminated = self.network.initial_state(1), False, False
@@ -107,6 +115,7 @@ class TrainedAgent:
             action = output.logits.argmax(-1) if greedy else sample(output.logits, random)
             observation, reward, terminated, truncated, info = env.step(int(action))
             observations.append(observation)
+            words.append(album.add(observation, env))
             outputs.append(output)
             actions.append(int(action))
             rewards.append(float(reward))
@@ -115,6 +124,7 @@ class TrainedAgent:
         return Recording(
             context=int(info["context"]),
             observations=observations,
+            words=words,
             actions=actions,
             rewards=rewards,
             ending=str(info["end_status"]).replace("_", " "),

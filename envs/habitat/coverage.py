@@ -1,7 +1,8 @@
 """How much of a floor the agent has seen: fog of war, lifted along lines of sight.
 
 Rays leave the agent's exact position over its field of view, so close that they are one cell apart at their ends. A
-cell of the navigable map is revealed when a ray enters it within 5 metres and has crossed only navigable cells before.
+cell of the navigable map is revealed when a ray enters it within 5 metres and has crossed only navigable cells before;
+the cell that the agent stands in hides nothing, even where a scanned house's map takes it for a piece of wall.
 Furniture and walls therefore hide what is behind them, as in the paper, which uses Habitat's fog of war. That one draws
 lines of cells from the middle of the agent's cell; over 20 episodes on the same maps, the coverage of the two differed
 by 0.1 % of the floor on average and by 0.5 % at most.
@@ -59,9 +60,13 @@ def _reveal(
         r, c = math.floor(row), math.floor(column)
         step_r, step_c = (1 if along > 0 else -1), (1 if across > 0 else -1)
         next_r, next_c = (r + (along > 0) - row) / along, (c + (across > 0) - column) / across
-        entered = 0.0
-        while entered <= reach and 0 <= r < rows and 0 <= c < columns and navigable[int(r), int(c)]:
-            if not revealed[int(r), int(c)]:
+        entered, at_start = 0.0, True
+        while entered <= reach and 0 <= r < rows and 0 <= c < columns:
+            free = navigable[int(r), int(c)]
+            if not (free or at_start):
+                break
+            at_start = False
+            if free and not revealed[int(r), int(c)]:
                 revealed[int(r), int(c)] = True
                 new += 1
             if next_r < next_c:

@@ -37,11 +37,14 @@ class HabitatEnv(gym.Env[Observation, int]):
         split: str | None = None,
         stream: int | Sequence[int] = 0,
         max_steps: int | None = None,
-        stop_ends_episode: bool = True,
+        stop_ends_episode: bool = False,
         render_mode: str | None = None,
         **data: Any,
     ) -> None:
-        """So many `contexts` of `backend`, drawn from `seed`; see `Contexts`. `data` says where HM3D lies."""
+        """So many `contexts` of `backend`, drawn from `seed`; see `Contexts`. `data` says where HM3D lies.
+
+        `stop_ends_episode`: see `Episode`.
+        """
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise unknown("render mode", render_mode, self.metadata["render_modes"])
         self.scenes = find_scenes(backend, **data)
@@ -89,6 +92,11 @@ class HabitatEnv(gym.Env[Observation, int]):
         """Where an agent can stand on the floor of the running episode."""
         return self._episode.map
 
+    def from_above(self) -> np.ndarray | None:
+        """A picture [H, W, 3] of the house without its ceiling, to the extent of `map`, if there is one."""
+        assert self._episode.context is not None
+        return self.scenes.from_above(scene_and_start(self._episode.context)[0])
+
     @property
     def revealed(self) -> np.ndarray:
         """[rows, columns] bool: the cells of `map` that have been seen."""
@@ -106,12 +114,13 @@ class HabitatEnv(gym.Env[Observation, int]):
 
     def render(self) -> Any:
         """The agent's view beside the map of what it has seen, as a picture [H, W, 3]."""
-        from bonuslab.envs.habitat.render import frame  # few users of the env draw pictures
+        from bonuslab.envs.habitat.render import depth_picture, frame  # few users of the env draw pictures
 
         if self.render_mode != "rgb_array":
             return None
         shown = self._episode.observation
-        return frame(shown["rgb"], shown["depth"], self.map, self.revealed, self.path, self.coverage)
+        views = [shown["rgb"], depth_picture(shown["depth"])]
+        return frame(views, self.map, self.revealed, self.path, self.coverage, background=self.from_above())
 
     def get_state(self) -> dict[str, Any]:
         """Everything `set_state` needs to go on exactly; can be pickled."""

@@ -11,7 +11,7 @@ from bonuslab.envs.habitat.contexts import scene_and_start
 from bonuslab.envs.habitat.coverage import Coverage
 from bonuslab.envs.habitat.sensors import compass, gps, write_depth
 from bonuslab.envs.habitat.simulator import Action, NavigableMap, Pose, Scenes
-from bonuslab.envs.habitat.spaces import MAX_STEPS, check_max_steps, observation_buffers
+from bonuslab.envs.habitat.spaces import MAX_STEPS, check_max_steps, check_stop_ends, observation_buffers
 
 EndStatus = Literal["none", "running", "stopped", "step_limit"]
 """`stopped`: the agent took the action stop. `none`: no episode has begun."""
@@ -20,8 +20,9 @@ EndStatus = Literal["none", "running", "stopped", "step_limit"]
 class Episode:
     """Plays episodes without reward. `begin` starts one on a context, `step` takes an action.
 
-    The paper calls its first action `stop_episode`, and as in Habitat it ends the episode; with `stop_ends` off it lets
-    a step pass instead.
+    Stop lets a step pass: episodes last their 500 steps, and coverage is compared over equal lengths. With `stop_ends`
+    it ends the episode, as in Habitat's navigation tasks, where it says that the goal is reached. There is no goal
+    here, and an agent that has learnt nothing would stop after four steps.
     """
 
     def __init__(
@@ -29,7 +30,7 @@ class Episode:
         scenes: Scenes,
         size: int,
         max_steps: int | None = None,
-        stop_ends: bool = True,
+        stop_ends: bool = False,
         buffers: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         """Episodes that show what happens in `buffers` (arrays of their own if None)."""
@@ -41,7 +42,7 @@ class Episode:
         alone = {key: array[0] for key, array in observation_buffers(1, size).items()} if buffers is None else buffers
         self.observation: Mapping[str, np.ndarray] = alone
         """The arrays that the next step overwrites."""
-        self._scenes, self._stop_ends = scenes, stop_ends
+        self._scenes, self._stop_ends = scenes, check_stop_ends(stop_ends)
         self._simulator = scenes.simulator(size)
         self._coverage: Coverage | None = None
         self._actions = bytearray()

@@ -55,10 +55,10 @@ def walk(env: HabitatEnv, policy: Policy, context: int | None = None) -> Walk:
     return Walk(info["context"], coverage, env.path)
 
 
-def random_policy(seed: int = 0, stops: bool = False) -> Policy:
-    """Any of the actions, each as likely; without stop unless `stops`, because it would end episodes after 4 steps."""
+def random_policy(seed: int = 0) -> Policy:
+    """Any of the four actions, each as likely."""
     rng = np.random.default_rng(seed)
-    return lambda _: Action(int(rng.integers(0 if stops else 1, len(Action))))
+    return lambda _: Action(int(rng.integers(len(Action))))
 
 
 def frontier_policy() -> Policy:

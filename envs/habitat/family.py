@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.envs.family import Album, refuse_unknown_settings
 from bonuslab.envs.habitat.backends import DATA_SETTINGS, find_scenes
 from bonuslab.envs.habitat.contexts import Contexts
+from bonuslab.envs.habitat.env import HabitatEnv
 from bonuslab.envs.habitat.lanes import HabitatLanes
-from bonuslab.envs.habitat.spaces import check_size
+from bonuslab.envs.habitat.simulator import Action
+from bonuslab.envs.habitat.spaces import check_max_steps, check_size, check_stop_ends
 from bonuslab.envs.lanes import Lanes
 
-_SETTINGS = ("contexts", "seed", "held_out", "stream", "max_steps", "split", "stop_ends_episode", *DATA_SETTINGS)
 _NAMES = {"apartments": ("Apartments", 128), "hm3d": ("HM3D", 256)}
 """Back end -> how it is written, and its image size where the name gives none: the paper's, or one for a CPU."""
 
@@ -20,23 +23,46 @@ class HabitatFamily:
     """A back end and an image size, in pixels, behind a dash; see `envs.family.Family`."""
 
     name = "habitat"
+    settings = ("max_steps", "split", "stop_ends_episode", *DATA_SETTINGS)
+    many_contexts = True
 
     def canonical_name(self, name: str) -> str:
         """`apartments` is `Apartments-128`, `hm3d` is `HM3D-256`."""
         backend, size = _parse(name)
         return f"{_NAMES[backend][0]}-{size}"
 
-    def check_contexts(self, name: str, contexts: str) -> None:
-        """Refuse a number of contexts that is not there; missing simulators and scenes are found out here, too."""
-        Contexts(find_scenes(_parse(name)[0]), contexts)
+    def check_settings(self, name: str, **settings: Any) -> None:
+        """Refuse a number of contexts that is not there; missing simulators and broken data are found out here, too."""
+        backend, _ = _parse(name)
+        refuse_unknown_settings(settings, self.settings)
+        check_stop_ends(settings.get("stop_ends_episode", False))
+        if settings.get("max_steps") is not None:
+            check_max_steps(settings["max_steps"])
+        scenes = find_scenes(backend, **{name: settings[name] for name in DATA_SETTINGS if name in settings})
+        Contexts(scenes, settings.get("contexts"), split=settings.get("split"))
+        scenes.check()
 
     def make_lanes(self, name: str, num_lanes: int, **settings: Any) -> Lanes:
-        """N agents; besides what every family understands, `max_steps`, `split`, `stop_ends_episode` and HM3D's."""
-        for setting in settings:
-            if setting not in _SETTINGS:
-                raise unknown("environment setting", setting, _SETTINGS)
+        """N agents."""
         backend, size = _parse(name)
+        refuse_unknown_settings(settings, self.settings)
         return HabitatLanes(backend, num_lanes, size=size, **settings)
+
+    def make_env(self, name: str, **settings: Any) -> HabitatEnv:
+        """One agent."""
+        backend, size = _parse(name)
+        refuse_unknown_settings(settings, self.settings)
+        return HabitatEnv(backend, size=size, **settings)
+
+    def action_names(self, name: str) -> Sequence[str]:
+        """stop, forward, left, right."""
+        return [action.name.lower() for action in Action]
+
+    def album(self) -> Album:
+        """Views beside the map of what was seen."""
+        from bonuslab.envs.habitat.album import HabitatAlbum  # few users draw pictures
+
+        return HabitatAlbum()
 
 
 def _parse(name: str) -> tuple[str, int]:

@@ -13,7 +13,6 @@ from PIL import Image
 from bonuslab.envs.habitat.apartments.bird_view import bird_view
 from bonuslab.envs.habitat.apartments.drawing import draw
 from bonuslab.envs.habitat.apartments.scene import apartment
-from bonuslab.envs.habitat.contexts import scene_and_start
 from bonuslab.envs.habitat.env import HabitatEnv
 from bonuslab.envs.habitat.explorer import Policy, frontier_policy, random_policy
 from bonuslab.envs.habitat.render import depth_picture, frame, save_gif, side_by_side, stacked, top_down
@@ -77,19 +76,18 @@ def episode_pictures(
         if step % (env.max_steps // num_views) == env.max_steps // num_views // 2:
             views.append(observation["rgb"])
         observation, *_ = env.step(int(policy(env)))
-    background = bird_view(apartment(scene_and_start(context)[0]))
-    return side_by_side(views, 160), top_down(env.map, env.revealed, env.path, background=background)
+    return side_by_side(views, 160), top_down(env.map, env.revealed, env.path, background=env.from_above())
 
 
 def film(env: HabitatEnv, policy: Policy, context: int, every: int) -> list[np.ndarray]:
     """Frames of an episode."""
     observation, _ = env.reset(options={"context": context})
-    background = bird_view(apartment(scene_and_start(context)[0]))
-    frames = []
+    background, frames = env.from_above(), []
     for step in range(env.max_steps):
         if step % every == 0:
-            shown = observation["rgb"], observation["depth"], env.map, env.revealed, env.path, env.coverage
-            frames.append(frame(*shown, background=background, height=96))
+            views = [observation["rgb"], depth_picture(observation["depth"])]
+            shown = frame(views, env.map, env.revealed, env.path, env.coverage, background=background, height=96)
+            frames.append(shown)
         observation, *_ = env.step(int(policy(env)))
     return frames
 

@@ -44,7 +44,7 @@ class HabitatLanes:
         split: str | None = None,
         stream: int = 0,
         max_steps: int | None = None,
-        stop_ends_episode: bool = True,
+        stop_ends_episode: bool = False,
         **data: Any,
     ) -> None:
         if isinstance(num_lanes, bool) or not isinstance(num_lanes, int | np.integer) or num_lanes < 1:

@@ -17,9 +17,12 @@ SOLID = (52, 56, 64)
 UNSEEN = (150, 154, 160)
 SEEN = (244, 234, 206)
 PATH_START, PATH_END = np.array((36, 120, 180)), np.array((208, 58, 44))
+PATH_COLOURS = np.linspace(PATH_START, PATH_END, 12).astype(np.uint8)
 TEXT_COLOUR = (240, 240, 236)
 PIXELS_PER_METRE = 40
 GAP_PIXELS = 6
+GROUND = 24
+"""Grey around and between pictures."""
 
 
 def top_down(
@@ -28,7 +31,7 @@ def top_down(
     path: Sequence[Pose] = (),
     *,
     background: np.ndarray | None = None,
-    pixels_per_metre: int = PIXELS_PER_METRE,
+    pixels_per_metre: float = PIXELS_PER_METRE,
 ) -> np.ndarray:
     """[H, W, 3]: the map from above, bright where it was seen, with the way walked (blue to red) and the agent.
 
@@ -58,15 +61,15 @@ def _fogged(picture: Image.Image, revealed: np.ndarray) -> Image.Image:
     return Image.composite(picture, fog, mask)
 
 
-def _draw_path(picture: Image.Image, map_: NavigableMap, path: Sequence[Pose], scale: int) -> None:
+def _draw_path(picture: Image.Image, map_: NavigableMap, path: Sequence[Pose], scale: float) -> None:
     draw = ImageDraw.Draw(picture, "RGBA")
     points = [((pose.x - map_.x0) * scale, (pose.z - map_.z0) * scale) for pose in path]
-    width = max(2, scale // 11)
+    width = max(2, round(scale / 11))
     for number, (a, b) in enumerate(itertools.pairwise(points)):
         share = number / max(1, len(points) - 2)
         colour = (PATH_START * (1 - share) + PATH_END * share).astype(int)
         draw.line([a, b], fill=tuple(colour.tolist()), width=width)
-    radius = max(3, scale // 9)
+    radius = max(3, round(scale / 9))
     x, z = points[0]
     draw.ellipse([x - radius, z - radius, x + radius, z + radius], fill=tuple(PATH_START.tolist()), outline=TEXT_COLOUR)
     x, z = points[-1]
@@ -89,7 +92,7 @@ def side_by_side(pictures: Sequence[np.ndarray], height: int | None = None) -> n
     """Pictures in a row, brought to one height."""
     tall = height or max(picture.shape[0] for picture in pictures)
     scaled = [_to_height(picture, tall) for picture in pictures]
-    gap = np.full((tall, GAP_PIXELS, 3), 24, np.uint8)
+    gap = np.full((tall, GAP_PIXELS, 3), GROUND, np.uint8)
     row: list[np.ndarray] = []
     for picture in scaled:
         row += [picture, gap]
@@ -99,11 +102,30 @@ def side_by_side(pictures: Sequence[np.ndarray], height: int | None = None) -> n
 def stacked(rows: Sequence[np.ndarray]) -> np.ndarray:
     """Rows of pictures below each other, filled up to one width."""
     width = max(row.shape[1] for row in rows)
-    gap = np.full((GAP_PIXELS, width, 3), 24, np.uint8)
+    gap = np.full((GAP_PIXELS, width, 3), GROUND, np.uint8)
     column: list[np.ndarray] = []
     for row in rows:
-        column += [np.pad(row, ((0, 0), (0, width - row.shape[1]), (0, 0)), constant_values=24), gap]
+        column += [np.pad(row, ((0, 0), (0, width - row.shape[1]), (0, 0)), constant_values=GROUND), gap]
     return np.vstack(column[:-1])
+
+
+def fitted(picture: np.ndarray, height: int, width: int) -> np.ndarray:
+    """[height, width, 3]: a picture brought to the largest size that fits, in the middle."""
+    scale = min(height / picture.shape[0], width / picture.shape[1])
+    size = max(1, round(picture.shape[1] * scale)), max(1, round(picture.shape[0] * scale))
+    left, top = (width - size[0]) // 2, (height - size[1]) // 2
+    whole = np.full((height, width, 3), GROUND, np.uint8)
+    whole[top : top + size[1], left : left + size[0]] = Image.fromarray(picture).resize(size, Image.Resampling.LANCZOS)
+    return whole
+
+
+def labelled(picture: np.ndarray, text: str, height: int) -> np.ndarray:
+    """A picture brought to a height, with a text in its corner."""
+    image = Image.fromarray(_to_height(picture, height))
+    font = ImageFont.load_default(size=max(9, height // 16))
+    place = (5, height - 5)
+    ImageDraw.Draw(image).text(place, text, TEXT_COLOUR, font, anchor="lb", stroke_width=2, stroke_fill=(0, 0, 0))
+    return np.asarray(image)
 
 
 def _to_height(picture: np.ndarray, height: int) -> np.ndarray:
@@ -114,8 +136,7 @@ def _to_height(picture: np.ndarray, height: int) -> np.ndarray:
 
 
 def frame(
-    rgb: np.ndarray,
-    depth: np.ndarray,
+    views: Sequence[np.ndarray],
     map_: NavigableMap,
     revealed: np.ndarray,
     path: Sequence[Pose],
@@ -124,14 +145,9 @@ def frame(
     background: np.ndarray | None = None,
     height: int = 256,
 ) -> np.ndarray:
-    """[H, W, 3]: what the agent sees, its depth, and the map with what it has seen so far."""
-    row = side_by_side([rgb, depth_picture(depth), top_down(map_, revealed, path, background=background)], height)
-    picture = Image.fromarray(row)
-    text = f"step {len(path) - 1}   coverage {coverage:.0%}"
-    draw = ImageDraw.Draw(picture)
-    font = ImageFont.load_default(size=max(9, height // 16))
-    draw.text((5, height - 5), text, fill=TEXT_COLOUR, font=font, anchor="lb", stroke_width=2, stroke_fill=(0, 0, 0))
-    return np.asarray(picture)
+    """[H, W, 3]: what the agent sees, and the map with what it has seen so far."""
+    row = side_by_side([*views, top_down(map_, revealed, path, background=background)], height)
+    return labelled(row, f"step {len(path) - 1}   coverage {coverage:.0%}", height)
 
 
 def save_gif(frames: Sequence[np.ndarray], file: Path, frames_per_second: float = 8.0, colours: int = 128) -> None:

@@ -120,6 +120,14 @@ class Scenes(Hashable, Protocol):
         """For people."""
         ...
 
+    def from_above(self, scene: int) -> np.ndarray | None:
+        """A picture [H, W, 3] of a scene without its ceiling, to the extent of its map; None if there is none."""
+        ...
+
+    def check(self) -> None:
+        """Look through all data; what is missing or broken raises `InvalidInput`. May take a minute."""
+        ...
+
     def simulator(self, size: int) -> Simulator:
         """A simulator of these scenes with images of `size` times `size` pixels."""
         ...

@@ -67,3 +67,10 @@ def check_max_steps(max_steps: object) -> int:
     if isinstance(max_steps, bool) or not isinstance(max_steps, int | np.integer) or max_steps < 1:
         raise InvalidInput(f"max_steps {max_steps!r} cannot be used; allowed: whole numbers from 1")
     return int(max_steps)
+
+
+def check_stop_ends(stop_ends: object) -> bool:
+    """`stop_ends_episode` as yes or no."""
+    if not isinstance(stop_ends, bool):
+        raise InvalidInput(f"stop_ends_episode {stop_ends!r} cannot be used; allowed: true, false")
+    return stop_ends

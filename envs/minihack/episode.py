@@ -45,7 +45,7 @@ class Episode:
     ) -> None:
         """Episodes of `task` that show what happens in `buffers` (arrays of their own if None)."""
         self.task = task
-        self.max_steps = task.max_steps if max_steps is None else _check_max_steps(max_steps)
+        self.max_steps = task.max_steps if max_steps is None else check_max_steps(max_steps)
         self.game = Game(
             task.character,
             autopickup=task.autopickup,
@@ -184,7 +184,8 @@ def _key_glyph() -> int:
     return nethack.GLYPH_OBJ_OFF + list(names).index(_KEY_NAME)
 
 
-def _check_max_steps(max_steps: object) -> int:
+def check_max_steps(max_steps: object) -> int:
+    """`max_steps` as a number of steps."""
     if isinstance(max_steps, bool) or not isinstance(max_steps, int | np.integer) or max_steps < 1:
         raise InvalidInput(f"max_steps {max_steps!r} cannot be used; allowed: whole numbers from 1")
     return int(max_steps)

@@ -2,36 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from bonuslab.envs.errors import unknown
+from bonuslab.envs.family import Album, refuse_unknown_settings
 from bonuslab.envs.lanes import Lanes
 from bonuslab.envs.minihack.contexts import parse_count
+from bonuslab.envs.minihack.env import MiniHackEnv
+from bonuslab.envs.minihack.episode import check_max_steps
 from bonuslab.envs.minihack.lanes import MiniHackLanes
 from bonuslab.envs.minihack.tasks import task
-
-_SETTINGS = ("contexts", "seed", "held_out", "stream", "max_steps")
 
 
 class MiniHackFamily:
     """Every task of `bonuslab tasks`, the parametric ones included; see `envs.family.Family`."""
 
     name = "minihack"
+    settings = ("max_steps",)
+    many_contexts = True
 
     def canonical_name(self, name: str) -> str:
         """`MultiRoom-N6` is `MiniHack-MultiRoom-N6-v0`."""
         return task(name).name
 
-    def check_contexts(self, name: str, contexts: str) -> None:
-        """Any number from 1, or `inf`."""
-        parse_count(contexts)
+    def check_settings(self, name: str, **settings: Any) -> None:
+        """Contexts are any number from 1, or `inf`."""
+        task(name)
+        refuse_unknown_settings(settings, self.settings)
+        parse_count(settings.get("contexts"))
+        if settings.get("max_steps") is not None:
+            check_max_steps(settings["max_steps"])
 
     def make_lanes(self, name: str, num_lanes: int, **settings: Any) -> Lanes:
-        """N games; besides what every family understands, `max_steps`."""
-        for setting in settings:
-            if setting not in _SETTINGS:
-                raise unknown("environment setting", setting, _SETTINGS)
+        """N games."""
+        refuse_unknown_settings(settings, self.settings)
         return MiniHackLanes(name, num_lanes, **settings)
+
+    def make_env(self, name: str, **settings: Any) -> MiniHackEnv:
+        """One game."""
+        refuse_unknown_settings(settings, self.settings)
+        return MiniHackEnv(name, **settings)
+
+    def action_names(self, name: str) -> Sequence[str]:
+        """Those of NetHack that the task allows."""
+        return task(name).action_names
+
+    def album(self) -> Album:
+        """Maps in tiles."""
+        from bonuslab.envs.minihack.album import MiniHackAlbum  # few users draw pictures
+
+        return MiniHackAlbum()
 
 
 FAMILY = MiniHackFamily()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -9,7 +10,7 @@ import numpy as np
 
 from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.envs.montezuma.episode import Episode, Rules
-from bonuslab.envs.montezuma.seeds import check_contexts, lane_seed
+from bonuslab.envs.montezuma.seeds import CONTEXT, check_contexts, lane_seed
 from bonuslab.envs.montezuma.spaces import action_space, check_action, observation_buffers, observation_space
 
 Observation = dict[str, np.ndarray]
@@ -33,7 +34,7 @@ class MontezumaEnv(gym.Env[Observation, int]):
         seed: int = 0,
         *,
         held_out: bool = False,
-        stream: int = 0,
+        stream: int | Sequence[int] = 0,
         render_mode: str | None = None,
         **rules: Any,
     ) -> None:
@@ -54,8 +55,11 @@ class MontezumaEnv(gym.Env[Observation, int]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """Start an episode; `seed` restarts the sequence of sticky actions."""
-        for option in options or {}:
-            raise unknown("reset option", option, ["none at all"])
+        for option, value in (options or {}).items():
+            if option != "context":
+                raise unknown("reset option", option, ["context"])
+            if value not in (None, CONTEXT):
+                raise InvalidInput(f"context id {value!r} cannot be used; allowed: {CONTEXT} (there is no other)")
         super().reset(seed=seed)
         if seed is not None:
             self._episode.reseed(lane_seed(seed, *self._stream, 0))
@@ -72,9 +76,28 @@ class MontezumaEnv(gym.Env[Observation, int]):
         status = self._episode.status
         return self._observation(), reward, status == "game_over", status == "step_limit", self._info()
 
+    @property
+    def length(self) -> int:
+        """Steps of this episode so far."""
+        return self._episode.length
+
+    @property
+    def rooms(self) -> frozenset[int]:
+        """Numbers of the rooms visited in this episode."""
+        return frozenset(self._episode.rooms)
+
+    @property
+    def lives(self) -> int:
+        """Lives that are left."""
+        return self._episode.game.lives
+
+    def screen(self) -> np.ndarray:
+        """The screen in colour [210, 160, 3]."""
+        return self._episode.game.picture()
+
     def render(self) -> Any:
-        """The screen in colour [210, 160, 3] with `render_mode="rgb_array"`."""
-        return self._episode.game.picture() if self.render_mode == "rgb_array" else None
+        """The screen in colour with `render_mode="rgb_array"`."""
+        return self.screen() if self.render_mode == "rgb_array" else None
 
     def get_state(self) -> dict[str, Any]:
         """Everything `set_state` needs to go on exactly; can be pickled."""
@@ -93,10 +116,11 @@ class MontezumaEnv(gym.Env[Observation, int]):
     def _info(self) -> dict[str, Any]:
         episode = self._episode
         return {
+            "context": CONTEXT,
             "room": episode.game.room,
-            "rooms": frozenset(episode.rooms),
+            "rooms": self.rooms,
             "level": episode.game.level,
-            "lives": episode.game.lives,
+            "lives": self.lives,
             "points": episode.points,
             "end_status": episode.status,
         }

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from bonuslab.envs.errors import unknown
+from bonuslab.envs.family import Album, refuse_unknown_settings
 from bonuslab.envs.lanes import Lanes
-from bonuslab.envs.montezuma.lanes import MontezumaLanes
+from bonuslab.envs.montezuma.env import MontezumaEnv
+from bonuslab.envs.montezuma.episode import Rules
+from bonuslab.envs.montezuma.game import action_names
+from bonuslab.envs.montezuma.lanes import MontezumaLanes, check_processes
 from bonuslab.envs.montezuma.seeds import check_contexts
 
 NAME = "MontezumaRevenge"
-_SETTINGS = (
-    *("contexts", "seed", "held_out", "stream"),
-    *("max_steps", "sticky", "sticky_probability", "processes"),
-)
+_RULES = ("max_steps", "sticky", "sticky_probability")
 
 
 class MontezumaFamily:
     """`MontezumaRevenge`, in any capitals, or `montezuma` for short; see `envs.family.Family`."""
 
     name = "montezuma"
+    settings = (*_RULES, "processes")
+    many_contexts = False
 
     def canonical_name(self, name: str) -> str:
         """`montezuma` is `MontezumaRevenge`."""
@@ -27,17 +31,36 @@ class MontezumaFamily:
             raise unknown("environment", name, [NAME])
         return NAME
 
-    def check_contexts(self, name: str, contexts: str) -> None:
-        """One."""
-        check_contexts(contexts)
+    def check_settings(self, name: str, **settings: Any) -> None:
+        """There is one context; the settings are `processes` and the fields of `Rules`."""
+        self.canonical_name(name)
+        refuse_unknown_settings(settings, self.settings)
+        check_contexts(settings.get("contexts"))
+        check_processes(settings.get("processes", 0))
+        Rules(**{rule: settings[rule] for rule in _RULES if rule in settings})
 
     def make_lanes(self, name: str, num_lanes: int, **settings: Any) -> Lanes:
-        """N games; besides what every family understands, `processes` and the fields of `Rules`."""
+        """N games."""
         self.canonical_name(name)
-        for setting in settings:
-            if setting not in _SETTINGS:
-                raise unknown("environment setting", setting, _SETTINGS)
+        refuse_unknown_settings(settings, self.settings)
         return MontezumaLanes(num_lanes, **settings)
+
+    def make_env(self, name: str, **settings: Any) -> MontezumaEnv:
+        """One game, in this process."""
+        self.canonical_name(name)
+        refuse_unknown_settings(settings, self.settings)
+        settings.pop("processes", None)
+        return MontezumaEnv(**settings)
+
+    def action_names(self, name: str) -> Sequence[str]:
+        """Positions of joystick and button."""
+        return [name.lower() for name in action_names()]
+
+    def album(self) -> Album:
+        """Screens beside the map of rooms."""
+        from bonuslab.envs.montezuma.album import MontezumaAlbum  # few users draw pictures
+
+        return MontezumaAlbum()
 
 
 FAMILY = MontezumaFamily()

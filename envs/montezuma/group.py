@@ -10,9 +10,7 @@ import numpy as np
 
 from bonuslab.envs.lanes import FinishedEpisode, LaneError, Observations
 from bonuslab.envs.montezuma.episode import Episode, Rules
-
-CONTEXT = 0
-"""The id of the one context there is."""
+from bonuslab.envs.montezuma.seeds import CONTEXT
 
 
 @dataclass(frozen=True)

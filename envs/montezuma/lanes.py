@@ -13,9 +13,9 @@ from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.lanes import LaneStep, Observations
 from bonuslab.envs.montezuma.episode import Rules
 from bonuslab.envs.montezuma.game import NUM_ROOMS
-from bonuslab.envs.montezuma.group import CONTEXT, Group, GroupPlan, GroupStep, LocalGroup
+from bonuslab.envs.montezuma.group import Group, GroupPlan, GroupStep, LocalGroup
 from bonuslab.envs.montezuma.remote import RemoteGroup, SharedObservations
-from bonuslab.envs.montezuma.seeds import check_contexts, lane_seed
+from bonuslab.envs.montezuma.seeds import CONTEXT, check_contexts, lane_seed
 from bonuslab.envs.montezuma.spaces import action_space, check_action, observation_buffers, observation_space
 
 
@@ -48,7 +48,7 @@ class MontezumaLanes:
         self._rooms_ever: set[int] = set()
         self._started = False
         seeds = [lane_seed(seed, held_out, stream, lane) for lane in range(self.num_lanes)]
-        count = min(_check_number("processes", processes, 0), self.num_lanes)
+        count = min(check_processes(processes), self.num_lanes)
         borders = [lane * self.num_lanes // max(count, 1) for lane in range(max(count, 1) + 1)]
         self._slices = [slice(begin, end) for begin, end in pairwise(borders)]
         plans = [GroupPlan(self.rules, part.start, tuple(seeds[part])) for part in self._slices]
@@ -146,6 +146,11 @@ class MontezumaLanes:
         if array.shape != (self.num_lanes,):
             raise InvalidInput(f"actions of shape {array.shape} cannot be used; allowed: ({self.num_lanes},)")
         return [check_action(action) for action in array.tolist()]
+
+
+def check_processes(processes: object) -> int:
+    """`processes` as a number."""
+    return _check_number("processes", processes, 0)
 
 
 def _check_number(name: str, value: object, least: int) -> int:

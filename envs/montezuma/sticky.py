@@ -27,7 +27,7 @@ class StickyActions:
     def __init__(self, kind: StickyKind, probability: float, seed: Sequence[int]) -> None:
         if kind not in _KINDS:
             raise unknown("kind of sticky actions", kind, _KINDS)
-        if not 0 <= probability < 1:
+        if isinstance(probability, bool) or not isinstance(probability, int | float) or not 0 <= probability < 1:
             raise InvalidInput(f"sticky_probability {probability!r} cannot be used; allowed: numbers from 0, below 1")
         self._draws = FRAME_SKIP if kind == "frame" else 1
         self._probability = probability

@@ -1,9 +1,8 @@
-"""Keeps what an agent saw and writes it as an animated GIF or a PNG."""
+"""Writes the pictures of an album as an animated GIF, or its summary as a PNG."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,8 +10,8 @@ import numpy as np
 from PIL import Image
 
 from bonuslab.envs.errors import InvalidInput
+from bonuslab.envs.family import Album
 from bonuslab.envs.minihack import render
-from bonuslab.envs.minihack.tiles import glyph_pictures
 
 Colour = tuple[int, int, int]
 Below = Callable[[int], np.ndarray]
@@ -20,6 +19,9 @@ Below = Callable[[int], np.ndarray]
 SUFFIXES = (".gif", ".png")
 HOLD_SECONDS = 2.0
 """How long an animation rests on its last picture."""
+_MOST_COLOURS = 256
+_SAMPLED_FRAMES, _SAMPLED_PIXELS = 12, 200_000
+"""Of a film with many colours, to choose the 256 of a GIF from."""
 
 
 def picture_path(text: str) -> Path:
@@ -43,52 +45,44 @@ def picture_path(text: str) -> Path:
 
 
 class Shot(NamedTuple):
-    """One moment: copies of the observation, the line under the map, and what stands below that."""
+    """One moment of an album, the line under it, and what stands below that."""
 
-    glyphs: np.ndarray
-    blstats: np.ndarray
-    message: str
-    status: str
+    moment: int
+    line: str
     below: Below | None
     hold: bool
 
-    def picture(self, box: render.Box | None = None) -> np.ndarray:
-        """The moment as an RGB picture."""
-        frame = render.frame(self.glyphs, self.blstats, self.message, self.status, box)
-        return frame if self.below is None else np.concatenate([frame, self.below(frame.shape[1])])
+    def whole(self, picture: np.ndarray) -> np.ndarray:
+        """The moment's picture with what stands below."""
+        return picture if self.below is None else np.concatenate([picture, self.below(picture.shape[1])])
 
 
 class Film:
-    """A sequence of shots. `colours` are those of pictures below the status line that the tiles do not have."""
+    """Shots of an album in their order. `colours` are those of pictures below the line that the album does not have."""
 
-    def __init__(self, colours: tuple[Colour, ...] = ()) -> None:
+    def __init__(self, album: Album, colours: tuple[Colour, ...] = ()) -> None:
         self.shots: list[Shot] = []
+        self._album = album
         self._colours = colours
 
-    def add(
-        self, observation: dict[str, np.ndarray], status: str, below: Below | None = None, hold: bool = False
-    ) -> None:
-        """Keep one moment; an animation rests on it if `hold`."""
-        message = render.message_text(observation["message"])
-        glyphs, blstats = observation["glyphs"].copy(), observation["blstats"].copy()
-        self.shots.append(Shot(glyphs, blstats, message, status, below, hold))
-
-    def frames(self) -> Iterator[np.ndarray]:
-        """RGB pictures of one size, cropped to what was seen in any of them."""
-        box = render.used_part(np.stack([shot.glyphs for shot in self.shots]))
-        for shot in self.shots:
-            yield shot.picture(box)
+    def add(self, moment: int, line: str, below: Below | None = None, hold: bool = False) -> None:
+        """Show a moment; an animation rests on it if `hold`."""
+        self.shots.append(Shot(moment, line, below, hold))
 
     def save(self, path: Path, seconds_per_frame: float = 0.1) -> None:
-        """Write all shots as a GIF, or the last one as a PNG."""
+        """Write a GIF of the shots, or a PNG that sums up the last episode."""
         if path.suffix.lower() == ".png":
-            Image.fromarray(self.shots[-1].picture()).save(path)
+            last = self.shots[-1]
+            Image.fromarray(last.whole(self._album.summary(last.line))).save(path)
             return
         # A GIF counts in hundredths of a second; below two of them viewers fall back to a slow default.
         milliseconds = max(20, round(seconds_per_frame * 100) * 10)
         hold = round(HOLD_SECONDS * 1000)
-        durations = [hold if shot.hold else milliseconds for shot in self.shots]
-        images = (_with_palette(frame, self._colours) for frame in self.frames())
+        shots = self._frames()
+        durations = [hold if shot.hold else milliseconds for shot in shots]
+        palette = _Palette(self._palette(shots))
+        pictures = zip(shots, self._pictures(shots), strict=True)
+        images = (palette.image(shot.whole(picture)) for shot, picture in pictures)
         next(images).save(
             path,
             format="GIF",
@@ -98,30 +92,49 @@ class Film:
             loop=0,
         )
 
+    def _frames(self) -> list[Shot]:
+        """Every so many shots of each episode, and its last."""
+        frames, step = [], 0
+        for shot in self.shots:
+            if step % self._album.steps_a_frame == 0 or shot.hold:
+                frames.append(shot)
+            step = 0 if shot.hold else step + 1
+        return frames
 
-def _with_palette(frame: np.ndarray, further: tuple[Colour, ...]) -> Image.Image:
-    """The frame with numbers in place of colours; a table look-up, fifty times faster than Pillow's search."""
-    colours, nearest = _palette(further)
-    red, green, blue = np.moveaxis(frame >> 3, -1, 0)
-    image = Image.fromarray(nearest[red, green, blue])
-    image.putpalette(colours.tobytes())
-    return image
+    def _pictures(self, shots: list[Shot]) -> Iterator[np.ndarray]:
+        return self._album.pictures([(shot.moment, shot.line) for shot in shots])
+
+    def _palette(self, shots: list[Shot]) -> np.ndarray:
+        """[n, 3] uint8: the colours of all frames, so that nothing flickers, with shades for the edges of letters."""
+        shades = np.linspace(0, 1, 16)[:, None]
+        letters = [np.rint(shades * colour) for colour in (render.TEXT_COLOUR, render.FAINT_COLOUR)]
+        colours = np.concatenate([np.reshape(self._colours, (-1, 3)), *letters, self._album.colours]).astype(np.uint8)
+        if not self._album.has_more_colours:
+            return colours
+        some = shots[:: -(-len(shots) // _SAMPLED_FRAMES)]
+        pixels = np.concatenate([picture.reshape(-1, 3) for picture in self._pictures(some)])
+        pixels = pixels[:: -(-len(pixels) // _SAMPLED_PIXELS)]
+        room = _MOST_COLOURS - len(colours)
+        further = Image.fromarray(pixels[None]).quantize(room).getpalette() or []
+        return np.concatenate([colours, np.array(further, np.uint8).reshape(-1, 3)[:room]])
 
 
-@cache
-def _palette(further: tuple[Colour, ...] = ()) -> tuple[np.ndarray, np.ndarray]:
-    """Colours [n, 3] and the number of the nearest one to each colour of 5 bits a channel [32, 32, 32].
+class _Palette:
+    """Puts numbers in place of colours by a table look-up, fifty times faster than Pillow's search."""
 
-    They are the tiles' few colours, `further` ones, and shades for the edges of letters: the same in all frames, so
-    nothing flickers.
-    """
-    codes = np.unique(glyph_pictures() @ (1 << 16, 1 << 8, 1))
-    tiles = np.stack([codes >> 16, codes >> 8 & 255, codes & 255], axis=-1)
-    shades = np.linspace(0, 1, 16)[:, None]
-    letters = [np.rint(shades * colour) for colour in (render.TEXT_COLOUR, render.FAINT_COLOUR)]
-    colours = np.concatenate([tiles, [render.AGENT_COLOUR, *further], *letters]).astype(np.uint8)
-    if len(colours) > 256:
-        raise ValueError(f"a GIF has 256 colours, the tiles need {len(colours)}")
-    levels = np.stack(np.meshgrid(*[np.arange(32)] * 3, indexing="ij"), axis=-1).reshape(-1, 1, 3)
-    distance = ((levels - (colours >> 3).astype(int)) ** 2).sum(axis=-1)  # [32 ** 3, n]
-    return colours, distance.argmin(axis=1).astype(np.uint8).reshape(32, 32, 32)
+    def __init__(self, colours: np.ndarray) -> None:
+        if len(colours) > _MOST_COLOURS:
+            raise ValueError(f"a GIF has {_MOST_COLOURS} colours, the pictures need {len(colours)}")
+        self._colours = colours
+        levels = np.stack(np.meshgrid(*[np.arange(32)] * 3, indexing="ij"), axis=-1)  # 5 bits a channel
+        self._nearest = np.empty((32, 32, 32), np.uint8)
+        for red in range(32):
+            distance = ((levels[red, :, :, None] - (colours >> 3).astype(int)) ** 2).sum(axis=-1)
+            self._nearest[red] = distance.argmin(axis=-1)
+
+    def image(self, frame: np.ndarray) -> Image.Image:
+        """The frame in these colours."""
+        red, green, blue = np.moveaxis(frame >> 3, -1, 0)
+        image = Image.fromarray(self._nearest[red, green, blue])
+        image.putpalette(self._colours.tobytes())
+        return image

@@ -16,6 +16,7 @@ import numpy as np
 
 from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.envs.minihack import MiniHackEnv, Task, make, render, task
+from bonuslab.envs.minihack.album import MiniHackAlbum
 from bonuslab.envs.minihack.contexts import check_context, parse_count
 from bonuslab.envs.minihack.explorer import Explorer
 from bonuslab.platform.cli.film import Film, picture_path
@@ -145,9 +146,11 @@ class PlayCommand:
 
 
 def _save(moments: Iterator[Moment], path: Path, delay: float) -> Moment:
-    film = Film()
+    album = MiniHackAlbum()
+    film = Film(album)
     for moment in moments:
-        film.add(moment.observation, moment.status())
+        album.add(moment.observation)
+        film.add(moment.step, moment.status())
     film.save(path, delay)
     return moment
 

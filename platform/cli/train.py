@@ -57,6 +57,9 @@ class TrainCommand:
         parser.add_argument("--serial", action="store_true", help="one process, the same bits for the same seed")
         parser.add_argument("--plan", metavar="NAME", help="auto, laptop, workstation or cluster (default auto)")
         parser.add_argument("--set", action="append", metavar="NAME=VALUE", help="change a number of the preset")
+        parser.add_argument(
+            "--env", action="append", metavar="NAME=VALUE", help="a setting of the environment: max_steps=200"
+        )
         parser.add_argument("--plugin", action="append", metavar="FILE", help="a Python file with further bonuses")
         parser.add_argument("--out", metavar="DIR", help="folder of the run (default: a new one below runs/)")
         parser.add_argument("--resume", metavar="DIR", help="go on with the run in this folder")
@@ -115,11 +118,12 @@ def _prepare(given: dict) -> _Begun:
 def _begun(given: dict) -> _Begun:
     """A new run, with its folder made."""
     from bonuslab.platform.run_folder import RunFolder, default_path
-    from bonuslab.platform.run_settings import RunSettings, parse_override
+    from bonuslab.platform.run_settings import RunSettings, parse_env_setting, parse_override
 
     fields = {_FIELDS[name]: value for name, value in given.items() if name in _FIELDS}
     algorithm = given.get("algorithm", RunSettings.algorithm)
     fields["overrides"] = tuple(dict(parse_override(text, algorithm) for text in given.get("set", ())).items())
+    fields["env"] = tuple(dict(parse_env_setting(text) for text in given.get("env", ())).items())
     # Absolute, so that the run can be resumed from anywhere.
     fields["plugins"] = tuple(str(Path(path).expanduser().resolve()) for path in given.get("plugin", ()))
     settings = RunSettings(given["task"], **fields)

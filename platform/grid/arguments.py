@@ -29,6 +29,9 @@ def add_arguments(parser: ArgumentParser, experiment: Experiment) -> None:
     what.add_argument("--contexts", nargs="+", metavar="N", help="how many contexts to train on, or inf")
     what.add_argument("--steps", type=int, metavar="N", help="environment steps of each trial")
     what.add_argument("--set", action="append", metavar="NAME=VALUE", help="change a number of the preset")
+    what.add_argument(
+        "--env", action="append", metavar="NAME=VALUE", help="a setting of the environment: max_steps=200"
+    )
     what.add_argument("--plugin", action="append", metavar="FILE", help="a Python file with further bonuses")
     what.add_argument("--evaluate-every", type=int, metavar="N", help="environment steps (default: at the end)")
 
@@ -55,7 +58,7 @@ def add_arguments(parser: ArgumentParser, experiment: Experiment) -> None:
 
 def selected_scale(given: dict[str, Any], experiment: Experiment) -> Scale:
     """The scale with everything that the command line changes."""
-    from bonuslab.platform.run_settings import parse_override
+    from bonuslab.platform.run_settings import parse_env_setting, parse_override
 
     name = given.get("scale", experiment.default_scale)
     if "tasks" in given and "suite" in given:
@@ -79,6 +82,8 @@ def selected_scale(given: dict[str, Any], experiment: Experiment) -> Scale:
             settings[field] = given[option]
     if "plugin" in given:
         settings["plugins"] = tuple(str(Path(path).expanduser().resolve()) for path in given["plugin"])
+    if "env" in given:
+        settings["env"] = {**dict(base.settings.get("env", ())), **dict(map(parse_env_setting, given["env"]))}
     algorithm = base.settings.get("algorithm", "impala")
     overrides = dict(parse_override(text, algorithm) for text in given.get("set", ()))
     return experiment.selected(name, given.get("suite"), settings, overrides, **axes)

@@ -77,12 +77,14 @@ class Scale:
         for plugin in values.get("plugins", ()):
             load_plugin(plugin)
         overrides = {**dict(values.pop("overrides", ())), **self.variants[point.variant]}
+        env = dict(values.pop("env", ()))
         settings = RunSettings(
             task=point.task,
             bonus=str(parse(point.bonus)),
             contexts=point.contexts,
             seed=point.seed,
             overrides=tuple(overrides.items()),
+            env=tuple(env.items()),
             serial=self.share.serial,
             **values,
         )

@@ -19,7 +19,7 @@ from bonuslab.platform.grid.trial_run import steps_a_row
 from bonuslab.platform.run_settings import RunSettings
 
 BYTES_A_ROW = 600
-BYTES_A_FILM = 1_000_000
+BYTES_A_FILM = 2_000_000
 KINDS = ("CPU", "GPU")
 
 

@@ -74,10 +74,10 @@ def parameters(description: GridDescription, trial: TrialDescription) -> dict[st
     # As in `grid.changes.preset_key`, whose module would import PyTorch here.
     preset = f"{settings.get('algorithm')} {settings.get('preset')}"
     numbers = description.options.get("presets", {}).get(preset, {})
-    changed = dict(settings.get("overrides") or ())
+    changed, env = dict(settings.get("overrides") or ()), dict(settings.get("env") or ())
     return {
         _name(name): redacted(str(value))[:_LONGEST_PARAMETER]
-        for name, value in _flattened({**settings, "overrides": changed, "numbers": {**numbers, **changed}})
+        for name, value in _flattened({**settings, "overrides": changed, "env": env, "numbers": {**numbers, **changed}})
         if value is not None and value != ""
     }
 

@@ -47,19 +47,24 @@ set -euo pipefail
 export PATH={Path(sys.executable).parent}:$PATH
 prepare="mkdir -p ~/bonuslab && ln -sfn {ROOT}/.venv ~/bonuslab/.venv"
 bash -c "$prepare"
-ssh -o StrictHostKeyChecking=no -i {tmp_path}/key root@{WORKER} "$prepare"
+on_worker="ssh -o StrictHostKeyChecking=no -i {tmp_path}/key root@{WORKER}"
+$on_worker "$prepare"
 cd {ROOT}
 [ -e ~/.ray/auth_token ] || ray get-auth-token --generate >{tmp_path}/token
 ray up -y --no-config-cache {tmp_path}/cluster.yaml
-ray exec {tmp_path}/cluster.yaml \
-    'until ray status 2>/dev/null | grep -q 4.0.CPU; do sleep 1; done; ray list nodes --format json' >{tmp_path}/nodes
+list="ray list nodes --format json"
+ray exec {tmp_path}/cluster.yaml "until $list 2>/dev/null | grep -q {WORKER}; do sleep 1; done; $list" >{tmp_path}/nodes
 ray submit {tmp_path}/cluster.yaml experiments/minihack_grid.py -- {GRID} --out {grid}
 ray down -y {tmp_path}/cluster.yaml
+# It stops Ray on the head alone; the worker's ends by itself after missing the head for a minute.
+$on_worker "timeout 150 sh -c 'while pgrep -lx raylet; do sleep 1; done'"
 """)
     machines = ["bash", str(HERE / "two_machines.sh"), str(tmp_path), "bash", str(tmp_path / "session.sh")]
     done = subprocess.run(machines, capture_output=True, text=True, timeout=850, check=False)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     assert WORKER in (tmp_path / "nodes").read_text()
+    output_of_worker = (tmp_path / "worker" / "ray").glob("session_2*/logs/worker-*.out")
+    assert any("actor_name:GridTrial" in path.read_text() for path in output_of_worker)
     folder = GridFolder.open(grid)
     assert [trial.state().stage for trial in folder.trials()] == ["finished"] * 4
     assert (folder.report / "index.html").is_file()

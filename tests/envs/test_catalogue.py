@@ -38,19 +38,25 @@ def test_held_out_lanes_ask_for_all_contexts_there_are(monkeypatch: pytest.Monke
     lanes.close()
 
     class One:
-        def check_contexts(self, name: str, contexts: str) -> None:
-            raise InvalidInput("there is but one")
+        many_contexts = False
 
         def make_lanes(self, name: str, num_lanes: int, **settings: object) -> dict[str, object]:
             return settings
 
     monkeypatch.setattr(catalogue, "find", lambda name: One())
-    assert catalogue.make_held_out_lanes("Game", 1, contexts="1", seed=2) == {"held_out": True, "seed": 2}
+    assert catalogue.make_held_out_lanes("Game", 1, contexts="1", seed=2) == {
+        "contexts": "1",
+        "held_out": True,
+        "seed": 2,
+    }
 
 
 def test_bad_contexts_and_settings_are_refused() -> None:
+    catalogue.check_settings("MultiRoom-N6", contexts="3", max_steps=5)
     with pytest.raises(InvalidInput, match="contexts"):
-        catalogue.check_contexts("MultiRoom-N6", "many")
+        catalogue.check_settings("MultiRoom-N6", contexts="many")
+    with pytest.raises(InvalidInput, match="max_steps 'few'"):
+        catalogue.check_settings("MultiRoom-N6", contexts="3", max_steps="few")
     with pytest.raises(InvalidInput, match="unknown environment setting 'max_step'; did you mean max_steps"):
         catalogue.make_lanes("MultiRoom-N6", 1, max_step=3)
 

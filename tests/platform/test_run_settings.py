@@ -11,7 +11,7 @@ import pytest
 from bonuslab.algorithms.bonuses import registry
 from bonuslab.algorithms.catalogue import ALGORITHMS, find
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.run_settings import RunSettings, check_numbers, parse_override
+from bonuslab.platform.run_settings import RunSettings, check_numbers, parse_env_setting, parse_override
 
 
 def test_a_run_survives_json() -> None:
@@ -23,16 +23,23 @@ def test_a_run_survives_json() -> None:
         total_env_steps=1000,
         overrides=(("learning_rate", 3e-4), ("surrogate_clip", None)),
         evaluate_every_steps=0,
+        env=(("max_steps", 40),),
     )
     assert RunSettings.from_dict(json.loads(json.dumps(settings.as_dict()))) == settings
 
 
 def test_the_configuration_says_what_the_settings_say() -> None:
     settings = RunSettings(
-        "MultiRoom-N2-S4", bonus="rnd", contexts="5", seed=3, overrides=(("learning_rate", 2e-4),), serial=True
+        "MultiRoom-N2-S4",
+        bonus="rnd",
+        contexts="5",
+        seed=3,
+        overrides=(("learning_rate", 2e-4),),
+        serial=True,
+        env=(("max_steps", 40),),
     )
     config = settings.config()
-    assert (config.env, config.env_config) == ("MiniHack-MultiRoom-N2-S4-v0", {"contexts": "5"})
+    assert (config.env, config.env_config) == ("MiniHack-MultiRoom-N2-S4-v0", {"contexts": "5", "max_steps": 40})
     assert (config.seed, config.lr, config.bonus_config.expression) == (3, 2e-4, "rnd")
     assert config.serial
     assert config.num_env_runners == 0
@@ -122,6 +129,20 @@ def test_override_has_the_type_of_its_number(text: str, expected: object) -> Non
     assert name == text.split("=")[0]
     assert value == expected
     assert type(value) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("max_steps=40", 40),
+        ("sticky_probability=0.5", 0.5),
+        ("stop_ends_episode=True", True),
+        ("data_path=/data=1", "/data=1"),
+    ],
+)
+def test_settings_of_environments_have_types_by_their_looks(text: str, expected: object) -> None:
+    assert parse_env_setting(text) == (text.split("=")[0], expected)
+    assert type(parse_env_setting(text)[1]) is type(expected)
 
 
 @pytest.mark.parametrize(

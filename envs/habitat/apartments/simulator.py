@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from bonuslab.envs.habitat.apartments.bird_view import bird_view
 from bonuslab.envs.habitat.apartments.drawing import draw
 from bonuslab.envs.habitat.apartments.navigation import move
 from bonuslab.envs.habitat.apartments.scene import NUM_APARTMENTS, Apartment, apartment
@@ -48,6 +49,13 @@ class ApartmentScenes:
     def scene_name(self, scene: int) -> str:
         """`apartment 7`."""
         return f"apartment {scene}"
+
+    def from_above(self, scene: int) -> np.ndarray:
+        """Floors and furniture in their colours."""
+        return bird_view(apartment(scene))
+
+    def check(self) -> None:
+        """There is no data that could be missing."""
 
     def simulator(self, size: int) -> ApartmentSimulator:
         """A simulator with images of `size` times `size` pixels."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import math
-from functools import lru_cache
+import re
+import zlib
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +19,8 @@ from bonuslab.envs.habitat.simulator import Pose
 EPISODES_FOLDER: Final = Path("datasets/pointnav/hm3d/v1")
 SCENES_FOLDER: Final = Path("scene_datasets")
 _KEPT_FILES: Final = 64
+_PIECE_BYTES: Final = 1 << 20
+_SCENE_ID: Final = re.compile(rb'"scene_id"\s*:\s*"([^"]+)"')
 _GET_EPISODES: Final = "get pointnav_hm3d_v1.zip (habitat-lab's DATASETS.md says where) and unpack it there"
 
 
@@ -53,13 +57,36 @@ def read_episodes(file: Path) -> SceneEpisodes:
             episodes: list[dict[str, Any]] = json.load(text)["episodes"]
         scenes = {_below_scenes(str(episode["scene_id"])) for episode in episodes}
         starts = np.array([_start(episode) for episode in episodes], np.float64).reshape(-1, 4)
-    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise InvalidInput(f"the episode file {file} cannot be read ({reason}); {_GET_EPISODES}") from error
+    except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error) as error:
+        raise _unreadable(file, error) from error
     if len(scenes) != 1 or not np.isfinite(starts).all():
         found = f"{len(scenes)} scenes" if len(scenes) != 1 else "starts that are no numbers"
         raise InvalidInput(f"the episode file {file} holds {found}, not the episodes of one scene; {_GET_EPISODES}")
     return SceneEpisodes(scenes.pop(), starts)
+
+
+def check_file(file: Path) -> str:
+    """Read a whole file without taking it apart, which is ten times faster, to find out if it is damaged; its scene."""
+    known = file.stat()
+    return _check(file, known.st_size, known.st_mtime_ns)
+
+
+@cache  # a grid asks once for every trial
+def _check(file: Path, size: int, changed: int) -> str:
+    try:
+        with gzip.open(file) as content:
+            beginning = content.read(_PIECE_BYTES)
+            while content.read(_PIECE_BYTES):
+                pass  # its end holds the check sum
+    except (OSError, EOFError, zlib.error) as error:
+        raise _unreadable(file, error) from error
+    found = _SCENE_ID.search(beginning)
+    return _below_scenes(found[1].decode()) if found else read_episodes(file).scene
+
+
+def _unreadable(file: Path, error: Exception) -> InvalidInput:
+    reason = f"{type(error).__name__}: {error}"
+    return InvalidInput(f"the episode file {file} cannot be read ({reason}); {_GET_EPISODES}")
 
 
 def _below_scenes(scene_id: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -11,7 +12,7 @@ from typing import Final
 
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.habitat.contexts import MOST_SCENES
-from bonuslab.envs.habitat.hm3d.episodes import SCENES_FOLDER, SceneEpisodes, episode_files, read_episodes
+from bonuslab.envs.habitat.hm3d.episodes import SCENES_FOLDER, SceneEpisodes, check_file, episode_files, read_episodes
 from bonuslab.envs.habitat.hm3d.simulator import HM3DSimulator
 from bonuslab.envs.habitat.simulator import Pose
 
@@ -19,7 +20,11 @@ DATA_VARIABLE: Final = "HABITAT_DATA"
 _DATASET_FILES: Final = ("hm3d_basis.scene_dataset_config.json", "hm3d_annotated_basis.scene_dataset_config.json")
 _SPLITS: Final = ("train", "val")
 """Those that are public."""
-_GET_SCENES: Final = "python -m habitat_sim.utils.datasets_download --uids hm3d --data-path"
+_GET_SCENES: Final = (
+    "`python -m habitat_sim.utils.datasets_download --username ID --password SECRET --uids hm3d --data-path {data}` "
+    "(ID and SECRET are an API token of Matterport's, free for academic use)"
+)
+_CHECKERS: Final = 16
 
 
 class HM3DScenes:
@@ -34,12 +39,14 @@ class HM3DScenes:
     def __init__(self, data_path: str | Path | None = None, gpu_device: int = 0) -> None:
         self._habitat_sim = _import_habitat_sim()
         self._data = Path(data_path or os.environ.get(DATA_VARIABLE) or "data").expanduser()
+        if isinstance(gpu_device, bool) or not isinstance(gpu_device, int):
+            raise InvalidInput(f"gpu_device {gpu_device!r} cannot be used; allowed: whole numbers")
         self._gpu_device = gpu_device
         scenes = self._data / SCENES_FOLDER / "hm3d"
         if not scenes.is_dir():
             raise InvalidInput(
-                f"no HM3D scenes in {scenes}; get them with `{_GET_SCENES} {self._data}` (Matterport gives API tokens "
-                f"for academic use), or set {DATA_VARIABLE}"
+                f"no HM3D scenes in {scenes}; get them with {_GET_SCENES.format(data=self._data)}, "
+                f"or set {DATA_VARIABLE}"
             )
         found = (scenes / name for name in _DATASET_FILES)
         self._dataset = next((str(file) for file in found if file.is_file()), "default")
@@ -53,10 +60,8 @@ class HM3DScenes:
             raise InvalidInput(
                 f"{self._data} has episodes of {len(self._files)} scenes; at most {MOST_SCENES} can be used"
             )
-        for (
-            split
-        ) in _SPLITS:  # the first scene of each split, so that a wrong folder is found out before anything starts
-            self.scene_file(self._ranges[split][0])
+        for numbers in self._ranges.values():  # the first scene of each split, so that a wrong folder is noticed
+            self.scene_file(numbers[0])
 
     @property
     def splits(self) -> Sequence[str]:
@@ -81,14 +86,26 @@ class HM3DScenes:
 
     def scene_file(self, scene: int) -> Path:
         """The .glb of a scene; a missing one is named."""
-        file = self._data / SCENES_FOLDER / self._episodes(scene).scene
-        if not file.is_file():
-            raise InvalidInput(f"the scene {file} is missing; get it with `{_GET_SCENES} {self._data}`")
-        return file
+        return self._existing(self._episodes(scene).scene)
+
+    def from_above(self, scene: int) -> None:
+        """The plain map has to do."""
+
+    def check(self) -> None:
+        """Look whether every episode file is whole and every scene there; the driver does so before a run."""
+        with ThreadPoolExecutor(_CHECKERS) as threads:  # decompressing lets go of Python's lock
+            for scene in threads.map(check_file, self._files):
+                self._existing(scene)
 
     def simulator(self, size: int) -> HM3DSimulator:
         """A simulator with images of `size` times `size` pixels."""
         return HM3DSimulator(self._habitat_sim, self.scene_file, self._dataset, size, self._gpu_device)
+
+    def _existing(self, scene: str) -> Path:
+        file = self._data / SCENES_FOLDER / scene
+        if not file.is_file():
+            raise InvalidInput(f"the scene {file} is missing; get it with {_GET_SCENES.format(data=self._data)}")
+        return file
 
     def _episodes(self, scene: int) -> SceneEpisodes:
         return read_episodes(self._files[scene])

@@ -43,15 +43,15 @@ class HM3DSimulator:
 
     def begin(self, scene: int, start: Pose) -> None:
         """Load a house, if another one is loaded, and put the agent there."""
-        if self._sim is None:
-            self._sim = self._hs.Simulator(self._configuration(scene))
-        elif scene != self._scene:
-            # As habitat-lab does: the old scene's memory is freed first, the graphics context stays.
-            self._sim.close(destroy=False)
-            self._sim.reconfigure(self._configuration(scene))
         if scene != self._scene:
+            configuration, self._scene = self._configuration(scene), None
             self._maps.clear()
-        self._scene = scene
+            if self._sim is None:
+                self._sim = self._hs.Simulator(configuration)
+            else:  # as habitat-lab does: the old scene's memory is freed first, the graphics context stays
+                self._sim.close(destroy=False)
+                self._sim.reconfigure(configuration)
+            self._scene = scene
         if not self._sim.pathfinder.is_loaded:
             raise RuntimeError(f"{self._scene_file(scene)} has no navigation mesh, and none could be computed")
         state = self._hs.AgentState()
@@ -84,8 +84,10 @@ class HM3DSimulator:
         if height not in self._maps:
             pathfinder = self._sim.pathfinder
             lowest = pathfinder.get_bounds()[0]
-            view = pathfinder.get_topdown_view(meters_per_pixel=CELL_METRES, height=height)
-            self._maps[height] = NavigableMap(np.ascontiguousarray(view, np.bool_), float(lowest[0]), float(lowest[2]))
+            view = pathfinder.get_topdown_view(meters_per_pixel=CELL_METRES, height=height)  # [along z, along x]
+            # The first point that is asked for is the corner of the bounds: it is the middle of our first cell.
+            x0, z0 = float(lowest[0]) - CELL_METRES / 2, float(lowest[2]) - CELL_METRES / 2
+            self._maps[height] = NavigableMap(np.ascontiguousarray(view, np.bool_), x0, z0)
         return self._maps[height]
 
     def close(self) -> None:

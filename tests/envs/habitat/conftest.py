@@ -29,6 +29,12 @@ class BareRooms:
     def scene_name(self, scene: int) -> str:
         return f"room {scene}"
 
+    def from_above(self, scene: int) -> None:
+        """There is no picture."""
+
+    def check(self) -> None:
+        """All is there."""
+
     def simulator(self, size: int) -> BareRoomSimulator:
         return BareRoomSimulator()
 

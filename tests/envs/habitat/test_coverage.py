@@ -32,18 +32,23 @@ def cells_on(
 
 
 def literally_revealed(map_: NavigableMap, pose: Pose) -> set[tuple[int, int]]:
-    """Cells on rays over 90 degrees, one cell apart at 5 metres, up to the first cell that cannot be stood on."""
+    """Cells on rays over 90 degrees, one cell apart at 5 metres, up to the first that nobody can stand in.
+
+    The agent stands in its own cell, whatever the map says of it.
+    """
     reach = SIGHT_METRES / map_.cell
     rays = math.ceil(math.pi / 2 * reach) + 1
     start = (pose.z - map_.z0) / map_.cell, (pose.x - map_.x0) / map_.cell
+    own = math.floor(start[0]), math.floor(start[1])
     revealed = set()
     for ray in range(rays):
         angle = pose.heading + math.radians(-45 + 90 * ray / (rays - 1))
         for _, (row, column) in cells_on(start, (-math.cos(angle), -math.sin(angle)), reach):
             inside = 0 <= row < map_.navigable.shape[0] and 0 <= column < map_.navigable.shape[1]
-            if not inside or not map_.navigable[row, column]:
+            if inside and map_.navigable[row, column]:
+                revealed.add((row, column))
+            elif not inside or (row, column) != own:
                 break
-            revealed.add((row, column))
     return revealed
 
 
@@ -68,6 +73,17 @@ def test_equals_the_definition_on_random_maps(seed: int) -> None:
         literal |= literally_revealed(map_, pose)
         assert as_set(coverage) == literal
     assert coverage.share == pytest.approx(len(literal) / np.count_nonzero(map_.navigable), abs=1e-12)
+
+
+def test_an_agent_on_a_blocked_cell_sees_past_it() -> None:
+    navigable = np.ones((60, 60), bool)
+    navigable[30, 30] = False
+    map_ = NavigableMap(navigable, 0.0, 0.0, cell=0.1)
+    coverage, pose = Coverage(map_), Pose(3.04, 0.0, 3.06, 0.4)
+    coverage.look(pose)
+    assert as_set(coverage) == literally_revealed(map_, pose)
+    assert len(as_set(coverage)) > 400
+    assert (30, 30) not in as_set(coverage)
 
 
 def test_equals_the_definition_in_an_apartment() -> None:

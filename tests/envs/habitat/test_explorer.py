@@ -20,11 +20,10 @@ def test_the_frontier_explorer_beats_the_random_one() -> None:
     assert found["frontier"] > 1.5 * found["random"]
 
 
-def test_a_random_policy_that_may_stop_stops_soon() -> None:
-    env = HabitatEnv(contexts=1, size=16)
-    policy = random_policy(0, stops=True)
-    lengths = [len(walk(env, policy).path) - 1 for _ in range(40)]
-    assert np.mean(lengths) < 10
+def test_where_stop_ends_episodes_a_random_policy_has_short_ones() -> None:
+    env = HabitatEnv(contexts=1, size=16, stop_ends_episode=True)
+    lengths = [len(walk(env, random_policy(seed)).path) - 1 for seed in range(40)]
+    assert 2 < np.mean(lengths) < 7
 
 
 def test_walks_can_be_repeated() -> None:

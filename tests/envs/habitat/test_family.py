@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from bonuslab.envs.catalogue import canonical_name, check_contexts, find, make_lanes
+from bonuslab.envs.catalogue import canonical_name, check_settings, find, make_lanes
 from bonuslab.envs.errors import InvalidInput
 
 
@@ -37,11 +39,37 @@ def test_unknown_names_are_refused(bad: str) -> None:
         canonical_name(bad)
 
 
-def test_contexts_are_checked() -> None:
-    check_contexts("Apartments", "inf")
-    check_contexts("Apartments", "100")
-    with pytest.raises(InvalidInput, match="contexts"):
-        check_contexts("Apartments", "0")
+def test_good_settings_pass() -> None:
+    check_settings("Apartments", contexts="inf")
+    check_settings("Apartments", contexts="100", max_steps=20, split="test", stop_ends_episode=True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"contexts": "0"}, "contexts '0'"),
+        ({"max_steps": 0}, "max_steps 0"),
+        ({"split": "vall"}, "unknown split of apartments 'vall'; did you mean val"),
+        ({"stop_ends_episode": "yes"}, "stop_ends_episode 'yes' cannot be used; allowed: true, false"),
+        ({"data_path": "/data"}, "apartments need no data"),
+        ({"size": 64}, "unknown environment setting 'size'"),
+    ],
+)
+def test_bad_settings_are_refused(settings: dict[str, Any], text: str) -> None:
+    with pytest.raises(InvalidInput, match=text):
+        check_settings("Apartments", **settings)
+
+
+def test_an_environment_to_watch() -> None:
+    env = find("Apartments").make_env("Apartments-32", contexts="2", seed=0, stream=(7, 1), max_steps=3)
+    lanes = make_lanes("Apartments-32", 1, contexts="2", seed=0, stream=0, max_steps=3)
+    observation, info = env.reset(options={"context": None})
+    assert observation["rgb"].shape == (32, 32, 3)
+    lanes.reset()
+    assert {info["context"], lanes.contexts[0]} <= set(env.contexts.ids)
+    assert find("Apartments").action_names("Apartments-32") == ["stop", "forward", "left", "right"]
+    with pytest.raises(InvalidInput, match="did you mean max_steps"):
+        find("Apartments").make_env("Apartments", max_step=3)
 
 
 def test_unknown_settings_are_refused() -> None:
@@ -53,5 +81,5 @@ def test_unknown_settings_are_refused() -> None:
 
 def test_hm3d_without_habitat_sim_is_refused_in_one_sentence() -> None:
     with pytest.raises(InvalidInput, match=r"HM3D needs habitat-sim 0\.3\.3.*Dockerfile\.habitat") as caught:
-        check_contexts("HM3D", "inf")
+        check_settings("HM3D", contexts="inf")
     assert "\n" not in str(caught.value)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bonuslab.envs.catalogue import check_contexts, make_lanes
+from bonuslab.envs.catalogue import check_settings, make_lanes
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.habitat import HabitatEnv
 from bonuslab.envs.habitat.contexts import context_id
@@ -103,12 +103,11 @@ def test_what_comes_back(data: Path, habitat_sim: Any) -> None:
     assert observation["compass"] == pytest.approx([-math.radians(10)])
     assert habitat_sim.Simulator.made[0].agents[0].acts == ["move_forward", "turn_right"]
     assert env.map.navigable.shape == (80, 120)
-    assert (env.map.x0, env.map.z0) == (-1.0, 2.0)
+    assert (env.map.x0, env.map.z0) == (-1.025, 1.975)  # the bounds' corner is the middle of the first cell
     assert env.map.navigable[env.map.cell_of(2.0, 5.0)]
     assert not env.map.navigable[env.map.cell_of(-0.9, 2.1)]
     assert 0.05 < env.coverage < 1
-    _, _, terminated, _, _ = env.step(0)
-    assert terminated
+    env.step(0)
     assert len(habitat_sim.Simulator.made[0].agents[0].acts) == 2  # stopping is not the simulator's business
 
 
@@ -117,7 +116,7 @@ def test_scenes_are_changed_in_one_simulator(data: Path, habitat_sim: Any) -> No
     for scene, start in ((0, 0), (0, 1), (1, 0), (2, 1)):
         env.reset(options={"context": context_id(scene, start)})
     (simulator,) = habitat_sim.Simulator.made
-    assert simulator.calls == ["close False", "reconfigure"] * 2
+    assert simulator.calls == ["close False", "reconfigure"] * 2  # not for another start in the same scene
     assert simulator.config.sim_cfg.scene_id.endswith("TEE.basis.glb")
     assert simulator.pathfinder.views == 1
     env.close()
@@ -137,9 +136,24 @@ def test_lanes_restore_and_hold_out(data: Path, habitat_sim: Any, monkeypatch: p
     held_out = make_lanes("HM3D-32", 1, contexts=2, held_out=True)
     held_out.reset()
     assert held_out.contexts[0] % 1000 == 2
-    check_contexts("HM3D", "4")
+    check_settings("HM3D", contexts="4")
     with pytest.raises(InvalidInput, match=r"contexts 5 .* has 4"):
-        check_contexts("HM3D", "5")
+        check_settings("HM3D", contexts="5")
+
+
+def test_a_scene_that_could_not_be_loaded_is_loaded_again(
+    data: Path, habitat_sim: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = HabitatEnv("hm3d", size=32, data_path=data)
+    env.reset(options={"context": context_id(0, 0)})
+    (simulator,) = habitat_sim.Simulator.made
+    monkeypatch.setattr(simulator, "reconfigure", lambda config: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        env.reset(options={"context": context_id(1, 0)})
+    monkeypatch.undo()
+    monkeypatch.setitem(sys.modules, "habitat_sim", fake)
+    env.reset(options={"context": context_id(0, 0)})  # its memory was freed
+    assert simulator.calls[-1] == "reconfigure"
 
 
 def test_a_scene_without_navigation_mesh_is_named(
@@ -177,6 +191,21 @@ def test_missing_scenes_are_named(data: Path, habitat_sim: Any, tmp_path: Path) 
         HM3DScenes(data)
 
 
+def test_all_data_are_looked_through_before_a_run(data: Path, habitat_sim: Any) -> None:
+    check_settings("HM3D", contexts="inf", data_path=str(data), gpu_device=1)
+    episodes = data / "datasets/pointnav/hm3d/v1/train/content/bbb.json.gz"
+    whole = episodes.read_bytes()
+    for content in (b"no gzip", whole[:-6], whole[:40] + b"x" + whole[41:], packed()):
+        episodes.write_bytes(content)
+        HM3DScenes(data)  # the first scene of the split is all right
+        with pytest.raises(InvalidInput, match=r"the episode file .*bbb\.json\.gz"):
+            check_settings("HM3D", contexts="inf", data_path=str(data))
+    episodes.write_bytes(whole)
+    (data / "scene_datasets/hm3d/train/00004-bbb/bbb.basis.glb").unlink()
+    with pytest.raises(InvalidInput, match=r"the scene .*bbb\.basis\.glb is missing; get it with `python -m"):
+        check_settings("HM3D", contexts="inf", data_path=str(data))
+
+
 def test_missing_episodes_are_named(data: Path, habitat_sim: Any) -> None:
     (data / "datasets").rename(data / "elsewhere")
     with pytest.raises(InvalidInput, match=r"no episodes of HM3D's train split in .*pointnav_hm3d_v1\.zip"):
@@ -212,5 +241,9 @@ def test_a_corrupt_episode_file_is_named(data: Path, habitat_sim: Any, content: 
 def test_unknown_splits_and_settings_are_named(data: Path, habitat_sim: Any) -> None:
     with pytest.raises(InvalidInput, match=r"unknown split of hm3d 'test'; allowed: train, val"):
         HabitatEnv("hm3d", data_path=data, split="test")
+    with pytest.raises(InvalidInput, match=r"unknown split of hm3d 'test'; allowed: train, val"):
+        check_settings("HM3D", contexts="inf", data_path=str(data), split="test")
+    with pytest.raises(InvalidInput, match="gpu_device 'first' cannot be used"):
+        check_settings("HM3D", contexts="inf", data_path=str(data), gpu_device="first")
     with pytest.raises(InvalidInput, match="data_path"):
         HabitatEnv("hm3d", data_paths=data)

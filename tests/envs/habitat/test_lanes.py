@@ -25,8 +25,9 @@ def assert_equal(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> No
 
 @pytest.mark.parametrize("contexts", [2, "inf"])
 def test_lanes_give_what_environments_give_alone(contexts: int | str) -> None:
-    lanes = HabitatLanes("apartments", NUM_LANES, contexts, seed=3, stream=5, **SETTINGS)
-    alone = [HabitatEnv("apartments", contexts, seed=3, stream=(5, lane), **SETTINGS) for lane in range(NUM_LANES)]
+    settings = {**SETTINGS, "contexts": contexts, "seed": 3, "stop_ends_episode": True}
+    lanes = HabitatLanes("apartments", NUM_LANES, stream=5, **settings)
+    alone = [HabitatEnv("apartments", stream=(5, lane), **settings) for lane in range(NUM_LANES)]
     batch = lanes.reset()
     for lane, env in enumerate(alone):
         assert_equal({key: array[lane] for key, array in batch.items()}, env.reset()[0])

@@ -70,7 +70,8 @@ def test_rows_and_columns_of_pictures() -> None:
 
 def test_films(tmp_path: Path) -> None:
     rgb, depth = np.zeros((32, 32, 3), np.uint8), np.full((32, 32, 1), 0.2, np.float16)
-    frames = [frame(rgb, depth, MAP, REVEALED, PATH[:end], 0.5, height=64) for end in (1, 2, 3)]
+    views = [rgb, depth_picture(depth)]
+    frames = [frame(views, MAP, REVEALED, PATH[:end], 0.5, height=64) for end in (1, 2, 3)]
     save_gif(frames, tmp_path / "walk.gif", frames_per_second=5)
     with Image.open(tmp_path / "walk.gif") as film:
         assert film.n_frames == 3  # type: ignore[attr-defined]

@@ -161,12 +161,16 @@ def test_seeds_streams_lanes_and_held_out_runs_have_luck_of_their_own() -> None:
         ({"max_steps": 0}, "max_steps 0"),
         ({"processes": -1}, "processes -1"),
         ({"sticky": "never"}, "kind of sticky actions 'never'"),
+        ({"sticky_probability": "often"}, "sticky_probability 'often'"),
         ({"stiky": "step"}, "unknown environment setting 'stiky'; did you mean sticky"),
     ],
 )
 def test_bad_settings_are_refused(settings: dict[str, Any], text: str) -> None:
     with pytest.raises(InvalidInput, match=text):
         catalogue.make_lanes("MontezumaRevenge", 1, **settings)
+    if not {"seed", "stream"} & set(settings):  # which are not a user's
+        with pytest.raises(InvalidInput, match=text):
+            catalogue.check_settings("MontezumaRevenge", **settings)
 
 
 def test_bad_actions_and_states_are_refused(lanes: MontezumaLanes, fresh: dict[str, Any]) -> None:
@@ -184,6 +188,6 @@ def test_bad_actions_and_states_are_refused(lanes: MontezumaLanes, fresh: dict[s
 
 def test_the_family_is_found_by_name() -> None:
     assert catalogue.canonical_name("montezuma") == "MontezumaRevenge"
-    catalogue.check_contexts("montezuma", "1")
+    catalogue.check_settings("montezuma", contexts="1", sticky="step", processes=2, max_steps=100)
     with pytest.raises(InvalidInput, match="unknown environment 'MontezumasRevenge'; did you mean MontezumaRevenge"):
         catalogue.canonical_name("MontezumasRevenge")
