@@ -51,7 +51,7 @@ def test_a_resumed_run_is_bitwise_the_uninterrupted_one_and_can_be_played(
     assert checkpoint is not None
     agent = TrainedAgent.load(checkpoint)
     env = agent.make_env(seed=0)
-    recording = agent.play(env, torch.Generator().manual_seed(0), greedy=False, context=None)
+    recording = agent.play(env, agent.family.album(), torch.Generator().manual_seed(0), greedy=False, context=None)
     env.close()
     assert len(recording.actions) == len(recording.bonus) > 0
     assert np.isfinite(recording.bonus).all()
