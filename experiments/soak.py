@@ -6,6 +6,10 @@ Every minute prints for each role the memory in RAM and, in brackets, the part t
 MB. At the end come the growth of that part from the first third of the time to the last, and each role's CPU use:
 raylet and gcs only pass messages and should be close to idle. Exit status 1 says that memory has grown or training
 has failed.
+
+Results to expect: on 2 cores with other work, 30 minutes and 2.15 million steps, private memory of the first and last
+ten minutes: driver and learner 445 → 465 MB (+4.5 %, most of it in the first two minutes), runner 459 → 463, bonus
+500 → 474, raylet and gcs 325 → 335.
 """
 
 from __future__ import annotations
