@@ -38,11 +38,11 @@ SCALES = {
         settings={"preset": "laptop", "total_env_steps": 10_240},
     ),
     "laptop": Scale(
-        "four small rooms, ever new ones, where the bonus decides; under ten minutes on two cores",
-        tasks=["MultiRoom-N4-S5"],
+        "six small rooms, ever new ones, where the bonus decides; under ten minutes on two cores",
+        tasks=["MultiRoom-N6-S5"],
         bonuses=ONE_OF_EACH_SCOPE,
         seeds=[0, 1],
-        settings={"preset": "laptop", "total_env_steps": 200_000},
+        settings={"preset": "laptop", "total_env_steps": 280_000},
     ),
     "workstation": Scale(
         "the small network on six tasks with five seeds; some hours on 16 cores",
