@@ -23,7 +23,12 @@ SCALES = {
         tasks=["Apartments-64"],
         bonuses=["none", "e3b"],
         seeds=[0],
-        settings={"algorithm": "ddppo", "preset": "laptop-pixels", "total_env_steps": 4_096},
+        settings={
+            "algorithm": "ddppo",
+            "preset": "laptop-pixels",
+            "total_env_steps": 4_096,
+            "overrides": {"evaluation_episodes": 4},
+        },
     ),
     "laptop": Scale(
         "small pictures and a small network on the embedded apartments, on two cores",

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from bonuslab.experiments.benchmarks.measurement import Measurement
 
-PARTS = ("envs", "bonuses", "networks", "impala", "ddppo")
+PARTS = ("envs", "bonuses", "networks", "impala", "ddppo", "apartments")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -76,6 +76,8 @@ class Preset:
     """Share of a rollout that even a straggler collects. Wijmans et al. (2020)."""
     total_env_steps: int = 225_000_000
     """Paper, appendix Habitat, Compute Details."""
+    evaluation_episodes: int = 100
+    """Of an evaluation on held-out contexts, played greedily and again sampled. Ours."""
 
     def configure(self, config: DDPPOConfig) -> DDPPOConfig:
         """Set these numbers in an RLlib configuration."""
@@ -90,6 +92,7 @@ class Preset:
         config.env_runners(
             rollout_fragment_length=self.unroll_length_steps, num_envs_per_env_runner=self.lanes_per_batch
         )
+        config.evaluation(evaluation_duration=self.evaluation_episodes)
         return config.bonus(
             normalise=self.normalise,
             coefficient=self.coefficient,
@@ -148,6 +151,7 @@ MONTEZUMA = Preset(
     reward_clip=1.0,  # the code it builds on, as we remember it
     warm_up_steps=50 * 128,  # ObsNormStep × rollout length
     total_env_steps=200_000_000,  # ours: the appendix gives none
+    evaluation_episodes=32,
 )
 # All of these are ours; they started from a prototype (PPO, T = 32, 64 lanes, Adam 1e-3, 3 passes) that solved such
 # tasks, and from the scale of the bonus that IMPALA's `laptop` preset was given.
@@ -168,6 +172,7 @@ LAPTOP = replace(
     bonus_updates=1,
     reward_clip=1.0,
     total_env_steps=300_000,
+    evaluation_episodes=32,
 )
 # Ours: `habitat` with a small network, more environments in each worker and a larger learning rate.
 LAPTOP_PIXELS = replace(

@@ -66,6 +66,8 @@ class Preset:
     """Clip of the total reward. Released code."""
     total_env_steps: int = 50_000_000
     """Paper, RL Hyperparameters."""
+    evaluation_episodes: int = 32
+    """Of an evaluation on held-out contexts, played greedily and again sampled. Ours."""
 
     def configure(self, config: IMPALAConfig) -> IMPALAConfig:
         """Set these numbers in an RLlib configuration."""
@@ -80,6 +82,7 @@ class Preset:
         config.env_runners(
             rollout_fragment_length=self.unroll_length_steps, num_envs_per_env_runner=self.lanes_per_batch
         )
+        config.evaluation(evaluation_duration=self.evaluation_episodes)
         return config.bonus(
             normalise=self.normalise,
             coefficient=self.coefficient,
