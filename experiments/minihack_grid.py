@@ -42,7 +42,7 @@ SCALES = {
         tasks=["MultiRoom-N6-S5"],
         bonuses=ONE_OF_EACH_SCOPE,
         seeds=[0, 1],
-        settings={"preset": "laptop", "total_env_steps": 280_000},
+        settings={"preset": "laptop", "total_env_steps": 230_000},
     ),
     "workstation": Scale(
         "the small network on six tasks with five seeds; some hours on 16 cores",
