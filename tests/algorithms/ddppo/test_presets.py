@@ -28,6 +28,7 @@ def test_every_number_reaches_the_configuration(name):
     assert config.rollout_fragment_length == numbers.unroll_length_steps
     assert config.num_envs_per_env_runner == numbers.lanes_per_batch
     assert config.bonus_config.updates == numbers.bonus_updates
+    assert config.evaluation_duration == numbers.evaluation_episodes
     assert config.bonus_config.network == numbers.network
     same = {item.name for item in dataclasses.fields(numbers)} & set(vars(config))
     assert len(same) >= 17
