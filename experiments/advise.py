@@ -103,7 +103,7 @@ def parse_features(text: str) -> list[str]:
 def study_outcomes(folder: Path = RESULTS) -> list[Outcome]:
     """The outcomes that the count study has kept; files of other kinds are passed over."""
     outcomes: list[Outcome] = []
-    for path in sorted(folder.glob("*.csv")):
+    for path in sorted(folder.rglob("*.csv")):
         try:
             outcomes += read_outcomes(path)
         except InvalidInput:
