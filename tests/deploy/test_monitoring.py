@@ -110,6 +110,7 @@ def test_everything_listens_on_this_machine_alone_and_finds_its_files() -> None:
     assert variable in (FOLDER / "README.md").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.cluster
 def test_ray_exports_the_gauges_under_the_names_the_board_asks_for() -> None:
     # A short path: Ray makes sockets below it, whose paths may have 107 characters.

@@ -25,7 +25,7 @@ def tiny() -> ModuleType:
     return _module("grid/tiny_grid.py")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The tab of board/browser.py; a test that uses it is marked `needs("chromium")`."""
     tab = _module("board/browser.py").Browser(tmp_path_factory.mktemp("chromium"))

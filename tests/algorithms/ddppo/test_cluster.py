@@ -108,9 +108,11 @@ def wait_for_both(algorithm: DDPPO, seconds: float = 120) -> dict:
 
 
 def test_results_hold_every_metric_and_replicas_are_equal(algorithm):
-    for _ in range(3):
+    for iteration in range(1, 31):
         results = algorithm.train()
-    row = row_of(results, 1.0, algorithm.env_steps, 3)
+        row = row_of(results, 1.0, algorithm.env_steps, iteration)
+        if iteration >= 3 and "episode_return" in row:  # a slow machine cuts rollouts, so that episodes take longer
+            break
     expected = {"policy_loss", "baseline_loss", "entropy", "gradient_norm", "kl_to_behaviour", "episode_return"}
     assert row.keys() >= expected | {"learn/rnd/predictor_loss", "bonus/mean", "bonus/sigma"}
     assert all(np.isfinite(value) for value in row.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from bonuslab.algorithms.ddppo.config import DDPPOConfig
@@ -10,6 +11,7 @@ from bonuslab.algorithms.ddppo.presets import PRESETS
 MOST_STEPS = 60_000
 
 
+@pytest.mark.slow
 def test_it_solves_two_small_rooms_in_serial_mode(running):
     """About 30,000 steps and 20 seconds. A random walk finds the stairs in half of the episodes, late."""
     threads = torch.get_num_threads()

@@ -109,6 +109,7 @@ print("ray", ray.is_initialized())
 """
 
 
+@pytest.mark.slow
 def test_it_starts_no_ray(tmp_path):
     """In a process of its own: here Ray may run for other tests."""
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "checkpoint")]

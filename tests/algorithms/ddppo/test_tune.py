@@ -13,7 +13,7 @@ from bonuslab.algorithms.ddppo.algorithm import DDPPO
 pytestmark = pytest.mark.cluster
 
 
-@pytest.mark.parametrize("serial", [True, False])
+@pytest.mark.parametrize("serial", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_trial_reports_and_checkpoints(cluster, make_config, tmp_path, serial):
     config = make_config("count.episodic(position)")
     if serial:

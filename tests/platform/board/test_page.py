@@ -149,7 +149,7 @@ def test_fits_phone_and_desktop_in_light_and_dark(page: Any) -> None:
         stacked = page.read("getComputedStyle(document.querySelector('.matrix')).flexDirection") == "column"
         assert stacked == phone
         page.click("button.cell.finished")
-        page.wait("document.querySelectorAll('.chart').length")
+        page.wait("!document.querySelector('#trial').hidden && document.querySelectorAll('.chart').length")
         left, right = (page.read(f"document.querySelector('#trial').getBoundingClientRect().{side}") for side in SIDES)
         assert right <= width
         assert (left == 0) == phone, "on a phone the trial covers the page"

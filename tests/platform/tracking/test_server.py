@@ -81,6 +81,7 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+@pytest.mark.slow
 @pytest.mark.needs("chromium")
 def test_link_opens_the_comparison_of_scopes(ui: Ui) -> None:
     ui.run()
