@@ -5,8 +5,6 @@
 
 Writes index.html, similarity.csv, readings.csv, prediction.csv and figures/ (PNG, SVG). No training is done: positions
 come from graph search with NetHack's own rule of movement, messages from playing the real game.
-
-RESULTS
 """
 
 from __future__ import annotations
