@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import gymnasium as gym
 import numpy as np
+
+from bonuslab.envs.errors import InvalidInput
 
 Observations = dict[str, np.ndarray]
 """By key, [N, ...] for N lanes."""
@@ -77,3 +80,29 @@ class Lanes(Protocol):
     def close(self) -> None:
         """Give back memory, files and directories."""
         ...
+
+
+def check_num_lanes(num_lanes: object) -> int:
+    """`num_lanes` as a number."""
+    if isinstance(num_lanes, bool) or not isinstance(num_lanes, int | np.integer) or num_lanes < 1:
+        raise InvalidInput(f"num_lanes {num_lanes!r} cannot be used; allowed: whole numbers from 1")
+    return int(num_lanes)
+
+
+def hand_out(observations: Observations, out: Observations | None) -> Observations:
+    """The lanes' own arrays, or a caller's with the same contents."""
+    if out is None:
+        return observations
+    for key, array in observations.items():
+        np.copyto(out[key], array, casting="no")
+    return out
+
+
+def actions_of_all(actions: np.ndarray | Sequence[int], num_lanes: int, started: bool) -> np.ndarray:
+    """[N]: one action for every lane, not yet checked one by one."""
+    if not started:
+        raise InvalidInput("step before reset: call reset() first")
+    array = np.asarray(actions)
+    if array.shape != (num_lanes,):
+        raise InvalidInput(f"actions of shape {array.shape} cannot be used; allowed: ({num_lanes},)")
+    return array

@@ -37,6 +37,8 @@ class Episode:
         self.max_steps = MAX_STEPS if max_steps is None else check_max_steps(max_steps)
         self.context: int | None = None
         self.status: EndStatus = "none"
+        self.total_reward = 0.0
+        """There is no reward."""
         self.path: list[Pose] = []
         """Where the agent has been, the start first."""
         alone = {key: array[0] for key, array in observation_buffers(1, size).items()} if buffers is None else buffers
@@ -75,10 +77,11 @@ class Episode:
         self._begin(context)
         self._show()
 
-    def step(self, action: Action) -> None:
-        """Take an action; `status` then says whether and how the episode ended."""
+    def step(self, action: Action) -> float:
+        """Take an action and return its reward, 0; `status` then says whether and how the episode ended."""
         self._step(action)
         self._show()
+        return self.total_reward
 
     def get_state(self) -> dict[str, Any] | None:
         """The episode as its context and actions; None before the first."""

@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.envs.lanes import LaneStep, Observations
+from bonuslab.envs.lanes import LaneStep, Observations, actions_of_all, check_num_lanes, hand_out
 from bonuslab.envs.montezuma.episode import Rules
 from bonuslab.envs.montezuma.game import NUM_ROOMS
 from bonuslab.envs.montezuma.group import Group, GroupPlan, GroupStep, LocalGroup
@@ -40,7 +40,7 @@ class MontezumaLanes:
         **rules: Any,
     ) -> None:
         """`processes` more of them share the lanes (0: all in this one); `rules` are the fields of `Rules`."""
-        self.num_lanes = _check_number("num_lanes", num_lanes, 1)
+        self.num_lanes = check_num_lanes(num_lanes)
         check_contexts(contexts)
         self.rules = Rules(**rules)
         self.observation_space: gym.spaces.Dict = observation_space()
@@ -81,11 +81,12 @@ class MontezumaLanes:
         """Start a new episode in every lane."""
         self._ask("reset")
         self._started = True
-        return self._hand_out(out)
+        return hand_out(self._observations, out)
 
     def step(self, actions: np.ndarray | Sequence[int], out: Observations | None = None) -> LaneStep:
         """Take one action in every lane."""
-        chosen = self._check_actions(actions)
+        asked = actions_of_all(actions, self.num_lanes, self._started)
+        chosen = [check_action(action) for action in asked.tolist()]
         parts: list[GroupStep] = self._ask("step", [chosen[part] for part in self._slices])
         finished = [episode for part in parts for episode in part.finished]
         rooms = [*self._observations["room"].flat, *(episode.final_observation["room"][0] for episode in finished)]
@@ -93,7 +94,7 @@ class MontezumaLanes:
         for episode in finished:
             episode.metrics["rooms_ever"] = float(len(self._rooms_ever))
         return LaneStep(
-            self._hand_out(out),
+            hand_out(self._observations, out),
             np.concatenate([part.reward for part in parts]),
             np.concatenate([part.terminated for part in parts]),
             np.concatenate([part.truncated for part in parts]),
@@ -114,7 +115,7 @@ class MontezumaLanes:
             )
         self._ask("set_state", [state["lanes"][part] for part in self._slices])
         self._rooms_ever, self._started = set(state["rooms_ever"]), state["started"]
-        return self._hand_out(out)
+        return hand_out(self._observations, out)
 
     def close(self) -> None:
         """End all emulators and processes. A second call does nothing."""
@@ -132,28 +133,9 @@ class MontezumaLanes:
     def _answers(self) -> list[Any]:
         return [group.receive() for group in self._groups]
 
-    def _hand_out(self, out: Observations | None) -> Observations:
-        if out is None:
-            return self._observations
-        for key, array in self._observations.items():
-            np.copyto(out[key], array, casting="no")
-        return out
-
-    def _check_actions(self, actions: np.ndarray | Sequence[int]) -> list[int]:
-        if not self._started:
-            raise InvalidInput("step before reset: call reset() first")
-        array = np.asarray(actions)
-        if array.shape != (self.num_lanes,):
-            raise InvalidInput(f"actions of shape {array.shape} cannot be used; allowed: ({self.num_lanes},)")
-        return [check_action(action) for action in array.tolist()]
-
 
 def check_processes(processes: object) -> int:
     """`processes` as a number."""
-    return _check_number("processes", processes, 0)
-
-
-def _check_number(name: str, value: object, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InvalidInput(f"{name} {value!r} cannot be used; allowed: whole numbers from {least}")
-    return int(value)
+    if isinstance(processes, bool) or not isinstance(processes, int | np.integer) or processes < 0:
+        raise InvalidInput(f"processes {processes!r} cannot be used; allowed: whole numbers from 0")
+    return int(processes)
