@@ -4,7 +4,8 @@
 
 What counts is coverage: the share of a house's floor that the agent has seen in an episode of 500 steps. At the end it
 is also measured on 100 episodes in houses of the validation split (`evaluation/…/coverage`). `none` is a random policy:
-without reward nothing but entropy moves it. `smoke` and `laptop` run on the embedded apartments, `paper` on HM3D with habitat-sim (deploy/Dockerfile.habitat) and 32 GPUs.
+without reward nothing but entropy moves it. `smoke` and `laptop` run on the embedded apartments, `paper` on HM3D with
+habitat-sim (deploy/Dockerfile.habitat) and 32 GPUs.
 
 Seen so far of `laptop` (seed 0, 160,000 steps, beside other work, which made it slower; the other bonuses were not run
 to the end): coverage of 100 sampled validation episodes: none 0.196, e3b 0.340; of training episodes at the end: none
