@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -77,7 +78,7 @@ class Sampler(Protocol):
         ...
 
 
-class ReplayedLanes:
+class ReplayedLanes(ABC):
     """What lanes of such episodes share; see `bonuslab.envs.lanes.Lanes`."""
 
     def __init__(
@@ -164,9 +165,9 @@ class ReplayedLanes:
             episode.close()
         self._started = False
 
+    @abstractmethod
     def _checked(self, actions: np.ndarray) -> list[Any]:
         """Actions [N] as episodes take them; a bad one is refused."""
-        raise NotImplementedError
 
     def _metrics(self, episode: Any) -> dict[str, float]:
         """Further numbers of an episode that has ended."""

@@ -80,7 +80,7 @@ EXPERIMENT = Experiment(
         ),
         "minute": scale_of(
             "minute",
-            "the core of the finding: eight small rooms, one map or ever new ones; under ten minutes on two cores",
+            "the core of the finding: eight small rooms, one map or ever new ones; about ten minutes on two cores",
             KINDS,
             seeds=[0, 1],
             settings={"preset": "laptop", "total_env_steps": 150_000},
