@@ -28,6 +28,7 @@ class FragmentLearner(TorchLearner):
     def build(self) -> None:
         """Build the module and its optimiser; shuffling has its own random numbers."""
         torch.set_num_threads(self.config.threads_per_learner)
+        HEAP.keep()
         super().build()
         self._shuffle = torch.Generator().manual_seed((self.config.seed or 0) + 104729)
 

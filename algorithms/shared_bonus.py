@@ -30,6 +30,7 @@ class SharedBonus:
         device: str | None = None,
     ) -> None:
         """`device` is that of the configuration's GPUs for the bonus actor unless it is given."""
+        HEAP.keep()
         if not config.serial:
             torch.set_num_threads(config.threads_per_bonus)
         if device is None:
