@@ -29,7 +29,7 @@ from bonuslab.envs.catalogue import make_held_out_lanes, make_lanes
 BONUS_RESULTS = "bonus"
 """Key of the bonus's metrics in results."""
 EPISODE_METRICS = "episode_metrics"
-"""Key, below RLlib's `env_runners`, of further means over episodes, such as coverage."""
+"""Key, below RLlib's `env_runners`, of further numbers of episodes, such as coverage."""
 EPISODE_WINDOW = 100
 """Episodes over which running means are taken."""
 EVALUATION_LANES = 16
@@ -143,5 +143,6 @@ def episode_means(episodes: Sequence[EpisodeSummary]) -> dict[tuple[str, ...], f
     }
     for name in episodes[-1].metrics:
         values = [episode.metrics[name] for episode in episodes if name in episode.metrics]
-        means[EPISODE_METRICS, name] = float(np.mean(values))
+        # What is counted since the beginning only grows; several workers count apart, and the furthest is told.
+        means[EPISODE_METRICS, name] = float(np.max(values) if name.endswith("_ever") else np.mean(values))
     return means

@@ -8,6 +8,8 @@ import time
 from collections.abc import Mapping
 from typing import TextIO
 
+from bonuslab.platform.results import outcome_text
+
 PRINT_INTERVAL_SECONDS = 10.0
 """Between two lines where the output is no terminal."""
 BAR_CELLS = 20
@@ -77,14 +79,13 @@ class Progress:
 
 
 def progress_text(row: Mapping[str, float], total: int, rate: float) -> str:
-    """Steps, speed, return, wins, bonus and time left; what is not known yet is a dash."""
+    """Steps, speed, how episodes go, bonus and time left; what is not known yet is a dash."""
     steps = int(row["env_steps"])
     left = max(0, total - steps) / rate if rate > 0 else float("inf")
     parts = [
         f"{steps:,}/{total:,} steps",
         f"{row['env_steps_per_second']:,.0f}/s",
-        f"return {_number(row.get('episode_return'), '.2f')}",
-        f"won {_number(row.get('win_rate'), '.0%')}",
+        outcome_text(row),
         f"bonus {_number(row.get('bonus/mean'), '.3g')}",
         f"{duration(left)} left",
     ]

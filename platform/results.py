@@ -23,6 +23,9 @@ _PLACES = {
     "queue_depth": ("queue_depth",),
 }
 _WHOLE = {"episodes"}
+_TRAINED = {"episode_return", "episode_length", "win_rate"}
+_EVALUATED = {"episode_return_mean", "episode_return_std", "episode_len_mean", "win_rate", "num_episodes"}
+"""What training and evaluation tell of episodes, whatever the environment."""
 
 
 def row_of(results: Mapping[str, Any], seconds: float, env_steps: int, sampled: int) -> dict[str, float]:
@@ -42,6 +45,25 @@ def row_of(results: Mapping[str, Any], seconds: float, env_steps: int, sampled: 
     row |= {f"episode_{name}": value for name in own if (value := _find(own, (name,))) is not None}
     bonus = results.get("bonus", {})
     return row | {name: value for name in bonus if (value := _find(bonus, (name,))) is not None}
+
+
+def outcome_text(row: Mapping[str, float], place: str = "") -> str:
+    """How episodes went: the return, and what the environment measures itself, otherwise how many were won.
+
+    `place` is that of an evaluation in the row, such as `evaluation/greedy`; without it training is meant.
+    """
+    if place:
+        found = {name.removeprefix(f"{place}/"): value for name, value in row.items() if name.startswith(f"{place}/")}
+        returns, common = found.get("episode_return_mean"), _EVALUATED
+    else:
+        found = {name: value for name, value in row.items() if name.startswith("episode_") or name == "win_rate"}
+        returns, common = found.get("episode_return"), _TRAINED
+    own = {name.removeprefix("episode_"): value for name, value in found.items() if name not in common}
+    if own:
+        last = "  ".join(f"{name.replace('_', ' ')} {value:.2f}" for name, value in own.items())
+    else:
+        last = f"won {found['win_rate']:.0%}" if "win_rate" in found else "won -"
+    return f"return {'-' if returns is None else f'{returns:.2f}'}  {last}"
 
 
 def evaluation_columns(evaluation: Mapping[str, Mapping[str, float]]) -> dict[str, float]:

@@ -25,7 +25,7 @@ class MontezumaLanes:
     The game itself has no randomness: lanes differ by their actions and by which of them stick, which lane i takes from
     the stream (stream, i), whatever the other lanes and `processes` are. Rewards are the game's points; clipping them
     is the algorithm's business (`reward_clip`). An episode's metrics are `rooms` (visited in this episode),
-    `rooms_ever` (in all episodes of these lanes) and `level`.
+    `rooms_ever` (in all episodes of these lanes; of several workers results have the largest) and `level`.
     """
 
     def __init__(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.progress import Progress, duration
+from bonuslab.platform.results import outcome_text
 
 if TYPE_CHECKING:
     from bonuslab.platform.run_folder import RunFolder
@@ -161,20 +162,12 @@ def _summarise(settings: RunSettings, folder: RunFolder, outcome: Outcome) -> No
     how = "finished" if outcome.stopped_by is None else "stopped"
     print(f"{settings.task} with bonus {settings.bonus}, seed {settings.seed}: {how} at {row['env_steps']:,} steps")
     print(f"  time       {duration(row['wall_seconds'])}")
-    print(f"  training   {_result(row, 'episode_return', 'win_rate')}")
+    print(f"  training   {outcome_text(row) if 'episode_return' in row else 'no episode has ended yet'}")
     for mode in ("greedy", "sampled"):
-        if f"evaluation/{mode}/win_rate" in row:
-            place = f"evaluation/{mode}"
-            print(
-                f"  {mode:<10} {_result(row, f'{place}/episode_return_mean', f'{place}/win_rate')} on held-out contexts"
-            )
+        place = f"evaluation/{mode}"
+        if f"{place}/win_rate" in row:
+            print(f"  {mode:<10} {outcome_text(row, place)}  on held-out contexts")
     print(f"  folder     {folder.path}")
     if outcome.stopped_by is not None:
         print(f"  go on with bonuslab train --resume {folder.path}")
     print(f"  watch with bonuslab watch {folder.path}")
-
-
-def _result(row: dict[str, float], returns: str, wins: str) -> str:
-    if returns not in row:
-        return "no episode has ended yet"
-    return f"return {row[returns]:.2f}, won {row[wins]:.0%}"

@@ -8,6 +8,7 @@
             progress.csv        a row of numbers for every iteration
             error.txt           the traceback of its last failure, if it failed
             film.gif            one episode of the trained policy, once it has finished
+            summary.png         the same episode on one picture
             tracking.json       its run in MLflow and what was delivered there
         checkpoints/            Tune's storage, unless the grid keeps it elsewhere
         mlflow.db, mlartifacts/ the MLflow store, unless a tracking server is used
@@ -33,6 +34,8 @@ from bonuslab.platform.grid.trial_state import TrialState, write_text
 
 GRID_FILE = "grid.json"
 TRIALS = "trials"
+FILM = "film.gif"
+SUMMARY = "summary.png"
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,8 @@ class TrialFolder:
         self.progress = self.path / "progress.csv"
         self.state_file = self.path / "state.json"
         self.error_file = self.path / "error.txt"
-        self.film = self.path / "film.gif"
+        self.film = self.path / FILM
+        self.summary = self.path / SUMMARY
         self.tracking_file = self.path / "tracking.json"
 
     def description(self) -> TrialDescription:

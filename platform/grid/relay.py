@@ -1,4 +1,4 @@
-"""What trials ask of the machine the grid was started on: keep a checkpoint, keep a film, is it time to stop?
+"""What trials ask of the machine the grid was started on: keep a checkpoint, keep pictures, is it time to stop?
 
 One small actor beside the driver. Trials on other machines send their checkpoints through it, so that a cluster needs
 no shared disk; with `--storage` they write there themselves.
@@ -67,9 +67,10 @@ class Relay:
             folder, problems = CheckpointStore(self._places.of(trial)).newest(Path(scratch))
             return ("", b"", problems) if folder is None else (folder.name, packed(folder), problems)
 
-    def save_film(self, trial: str, data: bytes) -> None:
-        """Keep the picture of a trained policy."""
-        write_bytes(self._folder.trial(trial).film, data)
+    def save_pictures(self, trial: str, pictures: dict[str, bytes]) -> None:
+        """Keep pictures of a trained policy, by file name."""
+        for name, data in pictures.items():
+            write_bytes(self._folder.trial(trial).path / name, data)
 
 
 class RelayedCheckpoints:

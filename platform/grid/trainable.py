@@ -10,7 +10,7 @@ import torch
 from ray import tune
 from ray.tune.execution.placement_groups import PlacementGroupFactory
 
-from bonuslab.platform.grid.film import film_of
+from bonuslab.platform.grid.film import pictures_of
 from bonuslab.platform.grid.relay import checkpoints_of
 from bonuslab.platform.grid.share import Share
 from bonuslab.platform.grid.trial_config import configured, resources
@@ -44,7 +44,7 @@ class GridTrial(tune.Trainable):
             self._run = self._begun(relay)
         report = self._run.next_report()
         if report.finished:
-            self._film(relay, report)
+            self._take_pictures(relay, report)
         return _result(report)
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
@@ -68,11 +68,11 @@ class GridTrial(tune.Trainable):
         checkpoints = checkpoints_of(relay, self._order["trial"])
         return TrialRun(settings, config, checkpoints, lambda: ray.get(relay.stopping.remote()))
 
-    def _film(self, relay: Any, report: Report) -> None:
+    def _take_pictures(self, relay: Any, report: Report) -> None:
         """Film the trained policy; a picture is never worth a trial, so whatever goes wrong is only noted."""
         try:
-            film = film_of(checkpoints_of(relay, self._order["trial"]))
-            ray.get(relay.save_film.remote(self._order["trial"], film))
+            pictures = pictures_of(checkpoints_of(relay, self._order["trial"]))
+            ray.get(relay.save_pictures.remote(self._order["trial"], pictures))
         except Exception:
             report.notes.append(f"no film of the trained policy: {traceback.format_exc(limit=-1).splitlines()[-1]}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from markupsafe import Markup
 from bonuslab.platform.report import paper_numbers
 from bonuslab.platform.report.analysis import Analysis
 from bonuslab.platform.report.comparison import LAST_SHARE, Score
+from bonuslab.platform.report.episodes import MOST, Episode
 from bonuslab.platform.report.figures import FILE_TYPES, Figure, variable
 from bonuslab.platform.report.provenance import Provenance
 from bonuslab.platform.report.statistics import CONFIDENCE, RESAMPLES, RESAMPLES_OF_CURVES, SEED
@@ -52,7 +53,13 @@ class Shown:
         return [(kind.upper(), f"figures/{self.figure.name}.{kind}") for kind in FILE_TYPES]
 
 
-def render(analysis: Analysis, provenance: Provenance, figures: Mapping[str, Shown], files: Mapping[str, str]) -> str:
+def render(
+    analysis: Analysis,
+    provenance: Provenance,
+    figures: Mapping[str, Shown],
+    files: Mapping[str, str],
+    episodes: Sequence[Episode] = (),
+) -> str:
     """The page's HTML. `files` are the tables, which it also carries inside for download."""
     environment = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -72,6 +79,8 @@ def render(analysis: Analysis, provenance: Provenance, figures: Mapping[str, Sho
             analysis=analysis,
             provenance=provenance,
             figures=figures,
+            episodes=episodes,
+            most_episodes=MOST,
             paper=paper_numbers,
             css=Markup((HERE / "page.css").read_text()),
             method_text={

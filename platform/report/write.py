@@ -14,6 +14,7 @@ from bonuslab.platform.report.analysis import Analysis, analyse
 from bonuslab.platform.report.comparison import choose_metric
 from bonuslab.platform.report.data_files import data_files
 from bonuslab.platform.report.drawing import Styles
+from bonuslab.platform.report.episodes import episodes
 from bonuslab.platform.report.figures import Figure, panel_svg, save
 from bonuslab.platform.report.page import Shown, render
 from bonuslab.platform.report.provenance import provenance
@@ -49,7 +50,7 @@ def write_report(
             write_text(out / "tables" / name, text)
         shown = _draw(analysis, out / "figures", tell)
         tell("writing the page")
-        write_text(out / PAGE, render(analysis, provenance(results), shown, files))
+        write_text(out / PAGE, render(analysis, provenance(results), shown, files, episodes(folder, results)))
     return out / PAGE
 
 

@@ -35,13 +35,14 @@ class Artifact:
 
 
 def trial_artifacts(trial: TrialFolder, state: TrialState) -> Iterator[Artifact]:
-    """Settings, places of the checkpoints, the last error and the film of a trial, as far as they exist."""
+    """Settings, places of the checkpoints, the last error and the pictures of a trial, as far as they exist."""
     yield from _text_file(trial.path / "trial.json")
     yield from _text_file(trial.error_file)
     if state.checkpoints:
         yield _text("checkpoints.json", json.dumps({"checkpoints": state.checkpoints}, indent=1) + "\n")
     if state.stage == "finished":
-        yield from _file(trial.film, trial.film.name)
+        for picture in (trial.film, trial.summary):
+            yield from _file(picture, picture.name)
 
 
 def grid_artifacts(folder: GridFolder) -> Iterator[Artifact]:

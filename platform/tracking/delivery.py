@@ -108,7 +108,7 @@ class Delivery:
 
     def _attempt(self, trial: TrialFolder, state: TrialState, driven: bool) -> str | None:
         """Deliver one trial if something about it is new; an error that concerns it alone is returned."""
-        files = (trial.state_file, trial.progress, trial.error_file, trial.film)
+        files = (trial.state_file, trial.progress, trial.error_file, trial.film, trial.summary)
         seen = (driven, *(_changed(path) for path in files))
         if self._done.get(trial.id) == seen:
             return None

@@ -9,6 +9,7 @@ import pytest
 
 from bonuslab.platform.progress import Progress, duration, progress_bar, progress_text
 from bonuslab.platform.progress_table import ProgressTable
+from bonuslab.platform.results import outcome_text
 
 ROW = {
     "env_steps": 12_288,
@@ -34,6 +35,16 @@ def test_the_line_says_it_all() -> None:
 def test_what_is_not_known_is_a_dash() -> None:
     line = progress_text({"env_steps": 10, "env_steps_per_second": 0.0}, 100, 0.0)
     assert line == "10/100 steps  0/s  return -  won -  bonus -  - left"
+
+
+def test_what_an_environment_measures_stands_for_wins() -> None:
+    row = {"episode_return": 0.0, "win_rate": 0.0, "episode_length": 500.0, "episode_coverage": 0.344}
+    assert outcome_text(row) == "return 0.00  coverage 0.34"
+    place = "evaluation/sampled"
+    evaluated = {"episode_return_mean": 100.0, "episode_return_std": 1.0, "win_rate": 0.0, "num_episodes": 4.0}
+    rooms = {"rooms": 2.5, "rooms_ever": 3.0, "episode_len_mean": 4500.0}
+    row |= {f"{place}/{name}": value for name, value in (evaluated | rooms).items()}
+    assert outcome_text(row, place) == "return 100.00  rooms 2.50  rooms ever 3.00"
 
 
 def test_terminal_line_is_redrawn_in_place_and_never_wraps(monkeypatch: pytest.MonkeyPatch) -> None:

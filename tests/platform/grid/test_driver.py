@@ -54,6 +54,7 @@ def test_a_trial_that_keeps_failing_does_not_stop_the_others(troubled: tuple[Pat
     assert "in compute" in broken.error_file.read_text()
     assert trials["none"].rows()["env_steps"].tolist() == [32, 64, 96, 128, 160, 192]
     assert trials["none"].film.stat().st_size > 1_000
+    assert trials["none"].summary.stat().st_size > 1_000
     assert len(trials["none"].state().checkpoints) == 1
 
 

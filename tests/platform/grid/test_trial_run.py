@@ -1,16 +1,17 @@
-"""One trial in this process: its rows, going on from a checkpoint, stopping early, and its film."""
+"""One trial in this process: its rows, going on from a checkpoint, stopping early, and its pictures."""
 
 from __future__ import annotations
 
 import itertools
 import json
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bonuslab.platform.grid.checkpoint_store import CheckpointStore
-from bonuslab.platform.grid.film import film_of
+from bonuslab.platform.grid.film import pictures_of
 from bonuslab.platform.grid.trial_run import Report, Row, TrialRun, steps_a_row
 from bonuslab.platform.run_settings import RunSettings
 
@@ -130,15 +131,16 @@ def test_a_checkpoint_that_cannot_be_written_stops_only_the_end(
         trial.close()
 
 
-def test_the_film_of_a_trial(whole: tuple[list[Report], Path], tmp_path: Path) -> None:
+def test_the_pictures_of_a_trial(whole: tuple[list[Report], Path], tmp_path: Path) -> None:
     from PIL import Image
 
-    path = tmp_path / "film.gif"
-    path.write_bytes(film_of(CheckpointStore(str(whole[1]))))
-    with Image.open(path) as film:
+    pictures = pictures_of(CheckpointStore(str(whole[1])))
+    with Image.open(BytesIO(pictures["film.gif"])) as film:
         assert (film.format, film.is_animated) == ("GIF", True)
+    with Image.open(BytesIO(pictures["summary.png"])) as summary:
+        assert (summary.format, summary.width) == ("PNG", film.width)
     with pytest.raises(FileNotFoundError, match="no whole checkpoint"):
-        film_of(CheckpointStore(str(tmp_path / "nothing")))
+        pictures_of(CheckpointStore(str(tmp_path / "nothing")))
 
 
 def test_about_a_hundred_rows_a_trial() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
 import re
@@ -15,7 +16,7 @@ import pytest
 
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.cli.main import main
-from bonuslab.platform.grid.folder import GridFolder
+from bonuslab.platform.grid.folder import GridFolder, TrialDescription
 from bonuslab.platform.report import figure_set, figures, write_report
 from bonuslab.platform.report.analysis import analyse
 from bonuslab.platform.report.data_files import data_files
@@ -44,6 +45,22 @@ def test_files_of_a_report(rich_page: Path) -> None:
     # Text stays text in vector files, with fonts that journals accept.
     assert ">environment steps<" in (rich_page.parent / "figures" / "curves.svg").read_text()
     assert b"/Type3" not in (rich_page.parent / "figures" / "curves.pdf").read_bytes()
+
+
+def test_episodes_of_each_bonus(
+    quick: None, make_grid: Callable[..., GridFolder], trial_of: Callable[..., TrialDescription], tmp_path: Path
+) -> None:
+    trials = [trial_of(bonus, seed) for bonus in ("none", "e3b") for seed in (0, 1, 2)]
+    grid = make_grid(tmp_path / "grid", [(trial, {"win_rate": [0.5]}, "finished") for trial in trials])
+    assert 'id="episodes"' not in write_report(grid).read_text()
+    for bonus, seed in (("none", 0), ("e3b", 1), ("e3b", 2)):  # the trial of e3b with seed 0 has no picture
+        grid.trial(trial_of(bonus, seed).id).summary.write_bytes(f"{bonus}{seed}".encode())
+    text = write_report(grid).read_text()
+    shown = re.findall(r'base64,([^"]*)" alt=".*?<figcaption><code>([^<]*)</code>, [^,]*, seed (\d)', text)
+    assert [(base64.b64decode(data).decode(), bonus, seed) for data, bonus, seed in shown] == [
+        ("none0", "none", "0"),
+        ("e3b1", "e3b", "1"),
+    ]
 
 
 def test_page_needs_nothing_else(rich_page: Path) -> None:

@@ -25,6 +25,7 @@ Deliver = Callable[..., str | None]
 def test_everything_is_delivered(grid: GridFolder, deliver: Deliver, contents: Any) -> None:
     finished, failed, running, waiting = grid.trials()
     finished.film.write_bytes(b"GIF89a")
+    finished.summary.write_bytes(b"PNG")
     state = finished.state()
     state.checkpoints = ["s3://key:secret@bucket/checkpoint"]
     state.write(finished.state_file)
@@ -66,6 +67,7 @@ def test_everything_is_delivered(grid: GridFolder, deliver: Deliver, contents: A
         "trial.json",
         "checkpoints.json",
         "film.gif",
+        "summary.png",
         "error.txt",
         "grid.json",
         "report/figures/curves.svg",
