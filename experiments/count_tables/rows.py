@@ -27,6 +27,8 @@ class Row:
     feature: Feature
     paper_task: str
     """The paper's task that this one is or stands for."""
+    kinds: tuple[str, ...] = KINDS
+    """The bonuses that are compared."""
 
     @property
     def name(self) -> str:
