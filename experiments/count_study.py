@@ -39,11 +39,12 @@ ROWS: dict[str, Sequence[Row]] = {
     "paper": PAPER_ROWS,
 }
 """What each scale trains."""
-SMALL = {"preset": "laptop", "total_env_steps": 150_000, "evaluate_every_steps": 0}
+SMALL = {"preset": "laptop", "evaluate_every_steps": 0}
 """Without evaluation: the tables are about returns in training, on the contexts that are trained on."""
-COEFFICIENTS = {"combined": 0.06}
-"""By kind; the others have the preset's. A product is small where either factor is: with the preset's 0.015 it won few
-of its episodes at |C| = ∞, with 0.15 none. The paper, too, took for each bonus the best of three."""
+COEFFICIENTS = {"combined": 0.05}
+"""By kind; the others have the preset's 0.015. A product is small where either factor is: in pilots at |C| = ∞ (seeds
+101 and 102, up to 200,000 steps) it won 28 % of its last episodes with 0.015, 91 % with 0.05, and hardly any with 0.08
+and 0.15; the global bonus failed at |C| = 1 with 0.05. The paper, too, took for each bonus the best of three."""
 
 
 def scale_of(
@@ -92,14 +93,14 @@ EXPERIMENT = Experiment(
             "minute",
             "the core of the finding: eight small rooms, one map or ever new ones; about ten minutes on two cores",
             seeds=[0, 1],
-            settings=SMALL,
+            settings=SMALL | {"total_env_steps": 160_000},
             coefficients=COEFFICIENTS,
         ),
         "laptop": scale_of(
             "laptop",
             "every row of the paper's tables on smaller tasks, five seeds; about two hours on two cores",
             seeds=range(5),
-            settings=SMALL,
+            settings=SMALL | {"total_env_steps": 180_000},
             coefficients=COEFFICIENTS,
         ),
         "paper": scale_of(

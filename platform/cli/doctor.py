@@ -83,8 +83,8 @@ PROBES: dict[str, tuple[Callable[[], str], str]] = {
     "atari": (probe_atari, "Install it: `pip install ale-py==0.12.1`, which brings the ROMs along."),
     "habitat": (
         probe_habitat,
-        "Optional, and on conda only: `conda install -c conda-forge -c aihabitat habitat-sim headless`, "
-        "then `pip install 'bonuslab[habitat]'`.",
+        "Optional. habitat-sim 0.3.3 is released for Python 3.9 on conda; deploy/Dockerfile.habitat builds it for ours, "
+        "and `pip install 'bonuslab[habitat]'` adds habitat-lab.",
     ),
 }
 """Environment -> what to try, and what to do if it fails."""

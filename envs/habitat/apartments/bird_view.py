@@ -12,6 +12,8 @@ from bonuslab.envs.habitat.apartments.geometry import (
     DENSITY,
     FACES,
     FLAGS,
+    FRAME_X,
+    FRAME_Z,
     HALF_X,
     HALF_Z,
     PATCH,
@@ -63,8 +65,8 @@ def _floors(apartment: Apartment, scale: int) -> np.ndarray:
     geometry, bounds = apartment.geometry, apartment.plan.bounds
     z, x = np.mgrid[0 : round(bounds.depth * scale), 0 : round(bounds.width * scale)] / scale
     patch = (
-        ((z + bounds.z0 - geometry.frame[1]) / PATCH).astype(int),
-        ((x + bounds.x0 - geometry.frame[0]) / PATCH).astype(int),
+        ((z + bounds.z0 - geometry.frame[FRAME_Z]) / PATCH).astype(int),
+        ((x + bounds.x0 - geometry.frame[FRAME_X]) / PATCH).astype(int),
     )
     material = geometry.floor[patch]
     density = geometry.materials[material, DENSITY] / (1 << _LEVEL)

@@ -23,9 +23,9 @@ TILE: Final = 0.5
 MARGIN: Final = 0.5
 """Metres around the rooms that the grids cover."""
 
-# Columns of a solid's row. Its shape: centre, half width and depth, cosine and sine of its turn, bottom and top.
+# Columns of a solid's row. Its shape: centre, half width and depth, cosine and sine of its turn, bottom and top; from
+# FACES on the numbers of its six faces' materials.
 X, Z, HALF_X, HALF_Z, COS, SIN, BOTTOM, TOP, FLAGS, FACES = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-SOLID_COLUMNS: Final = 15  # six faces: the numbers of their materials
 
 # Columns of a material's row.
 TEXTURE_NUMBER, DENSITY, LOG_DENSITY, GLOW, BAND, BAND_MATERIAL, SKY, COLOURS = 0, 1, 2, 3, 4, 5, 6, 7
@@ -41,7 +41,7 @@ class Geometry(NamedTuple):
     frame: np.ndarray
     """[6] float64: corner of the grids, height and material of the ceiling, direction of the light."""
     solids: np.ndarray
-    """[P, SOLID_COLUMNS] float32."""
+    """[P, FACES + 6] float32."""
     materials: np.ndarray
     """[M, MATERIAL_COLUMNS] float32. Density is texels a metre, 0 for a texture stretched over a face; colours are
     already multiplied by the colour of the light, for weights from 0 to 255."""

@@ -14,6 +14,9 @@ from bonuslab.envs.habitat.simulator import AGENT_RADIUS, CELL_METRES, Navigable
 
 _SMALL_STEP = 0.01
 """Metres by which a move is tried."""
+_TOO_NEAR = AGENT_RADIUS - 1e-6
+"""Metres: nearer than this is too near. At exactly the radius, which is common, rounding would decide, and compiled
+code rounds differently on different machines: the same number would be another floor and other starts."""
 
 
 def open_map(plan: Plan) -> NavigableMap:
@@ -67,7 +70,7 @@ def _block(free: np.ndarray, x0: float, z0: float, shapes: np.ndarray, is_round:
                     beside = max(abs(cos * away_x - sin * away_z) - half_x, 0.0)
                     before = max(abs(sin * away_x + cos * away_z) - half_z, 0.0)
                     distance = math.hypot(beside, before)
-                if distance < AGENT_RADIUS:
+                if distance < _TOO_NEAR:
                     free[row, column] = False
 
 

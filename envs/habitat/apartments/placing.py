@@ -81,22 +81,29 @@ class RoomFloor:
                 continue
             x = room.x0 + w / 2 + self.rng.random() * (room.width - w)
             z = room.z0 + d / 2 + self.rng.random() * (room.depth - d)
-            ground = Rectangle(x - w / 2, z - d / 2, x + w / 2, z + d / 2)
+            spot = Place(self.solids, x, z, math.pi / 2 if turned else 0.0)
+            ground = _ground(spot, width, depth)
             if self._is_free(ground.grown(0.35)):
                 self.taken.append(ground)
-                return Place(self.solids, x, z, math.pi / 2 if turned else 0.0)
+                return spot
         return None
 
     def beside(self, place: Place, x: float, z: float, width: float, depth: float, turn: float = 0.0) -> Place | None:
         """The spot at (x, z) of `place`, if something so wide and deep fits there."""
         spot = place.at(x, z, turn)
-        sideways = abs(math.sin(spot.angle)) > 0.5
-        w, d = (depth, width) if sideways else (width, depth)
-        ground = Rectangle(spot.x - w / 2, spot.z - d / 2, spot.x + w / 2, spot.z + d / 2)
+        ground = _ground(spot, width, depth)
         if not (self._is_free(ground) and self._inside(ground)):
             return None
         self.taken.append(ground)
         return spot
+
+    def cut_to_room(self, place: Place, width: float, depth: float) -> tuple[Place, float, float]:
+        """The part between the walls of something so wide and deep at `place`: its own place, width and depth."""
+        ground, room = _ground(place, width, depth), self.inner
+        x0, z0 = max(ground.x0, room.x0), max(ground.z0, room.z0)
+        part = Rectangle(x0, z0, min(ground.x1, room.x1), min(ground.z1, room.z1))
+        spot = Place(self.solids, *part.centre, place.angle)
+        return (spot, part.depth, part.width) if _is_sideways(place) else (spot, part.width, part.depth)
 
     def on_wall(self, width: float) -> Place | None:
         """A free stretch of wall at eye height to hang something on."""
@@ -135,3 +142,14 @@ class RoomFloor:
 
     def _meets_opening(self, wall: Wall, low: float, high: float, margin: float) -> bool:
         return any(low < each.high + margin and each.low - margin < high for each in wall.openings)
+
+
+def _ground(place: Place, width: float, depth: float) -> Rectangle:
+    """The floor under something so wide and deep whose centre is at `place`."""
+    w, d = (depth, width) if _is_sideways(place) else (width, depth)
+    return Rectangle(place.x - w / 2, place.z - d / 2, place.x + w / 2, place.z + d / 2)
+
+
+def _is_sideways(place: Place) -> bool:
+    """Whether the width of what stands there runs along z."""
+    return abs(math.sin(place.angle)) > 0.5

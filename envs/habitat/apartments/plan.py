@@ -110,10 +110,6 @@ class Wall:
         """Whether the other side is outside."""
         return None in self.sides
 
-    def other_side(self, room: int) -> int | None:
-        """The number of the room behind the wall as seen from `room`."""
-        return self.sides[1] if self.sides[0] == room else self.sides[0]
-
 
 @dataclass(slots=True)
 class Plan:

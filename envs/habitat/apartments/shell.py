@@ -151,7 +151,7 @@ def _glaze(solids: Solids, wall: Wall, opening: Opening, taste: Taste, view: Mat
         spot.box((width + 0.1, 0.03, 0.12), trim, z=0.0, bottom=opening.bottom - 0.03)
     if 0.7 < opening.bottom < 1.2 and rng.random() < 0.55:
         white = taste.front("radiator", (230, 230, 228))
-        spot.box((min(width, 1.2), 0.55, 0.08), white, z=0.06, bottom=0.12, front=white)
+        spot.box((min(width, 1.2), 0.55, 0.08), white, z=0.06, bottom=0.12)
     if opening.bottom < 1.2 and rng.random() < 0.65:
         low = 0.05 if rng.random() < 0.6 else opening.bottom - 0.1
         for side in (-1, 1):
@@ -177,7 +177,7 @@ def _hang(solids: Solids, plan: Plan, wall: Wall, opening: Opening, taste: Taste
         spot = place_on(solids, wall, room, hinge).at(0, 0, rng.uniform(-0.05, 0.05) + math.pi / 2)
         front = taste.front("panelled_door", taste.trim.colours[0] if rng.random() < 0.6 else None)
         # Turned by a quarter, the leaf's own width runs into the room (towards its -x).
-        spot.box((width, opening.top - 0.03, 0.04), front, x=-width / 2 - 0.02, bottom=0.01, front=front)
+        spot.box((width, opening.top - 0.03, 0.04), front, x=-width / 2 - 0.02, bottom=0.01)
         shell.leaves[room].append(leaf)
         return
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Final
 
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.habitat.contexts import MOST_SCENES
 from bonuslab.envs.habitat.hm3d.episodes import SCENES_FOLDER, SceneEpisodes, check_file, episode_files, read_episodes
-from bonuslab.envs.habitat.hm3d.simulator import HM3DSimulator
+from bonuslab.envs.habitat.hm3d.own_process import HM3DSimulator
+from bonuslab.envs.habitat.hm3d.simulator import import_habitat_sim
 from bonuslab.envs.habitat.simulator import Pose
 
 DATA_VARIABLE: Final = "HABITAT_DATA"
@@ -37,7 +36,7 @@ class HM3DScenes:
     name = "hm3d"
 
     def __init__(self, data_path: str | Path | None = None, gpu_device: int = 0) -> None:
-        self._habitat_sim = _import_habitat_sim()
+        import_habitat_sim()  # only to find out if it is there: it runs in processes of its own
         self._data = Path(data_path or os.environ.get(DATA_VARIABLE) or "data").expanduser()
         if isinstance(gpu_device, bool) or not isinstance(gpu_device, int):
             raise InvalidInput(f"gpu_device {gpu_device!r} cannot be used; allowed: whole numbers")
@@ -99,7 +98,7 @@ class HM3DScenes:
 
     def simulator(self, size: int) -> HM3DSimulator:
         """A simulator with images of `size` times `size` pixels."""
-        return HM3DSimulator(self._habitat_sim, self.scene_file, self._dataset, size, self._gpu_device)
+        return HM3DSimulator(self.scene_file, self._dataset, size, self._gpu_device)
 
     def _existing(self, scene: str) -> Path:
         file = self._data / SCENES_FOLDER / scene
@@ -109,15 +108,3 @@ class HM3DScenes:
 
     def _episodes(self, scene: int) -> SceneEpisodes:
         return read_episodes(self._files[scene])
-
-
-def _import_habitat_sim() -> ModuleType:
-    for variable in ("MAGNUM_LOG", "HABITAT_SIM_LOG"):
-        os.environ.setdefault(variable, "quiet")
-    try:
-        return import_module("habitat_sim")
-    except ImportError as error:
-        raise InvalidInput(
-            f"HM3D needs habitat-sim 0.3.3, which cannot be imported here ({error}); use the image of "
-            "deploy/Dockerfile.habitat, or the environment Apartments, which needs nothing"
-        ) from error

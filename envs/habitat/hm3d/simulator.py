@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from pathlib import Path
+import os
+from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
 
+from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.habitat.hm3d.episodes import heading_of
 from bonuslab.envs.habitat.simulator import (
     AGENT_HEIGHT,
@@ -25,62 +26,60 @@ from bonuslab.envs.habitat.simulator import (
 
 _MAX_CLIMB_METRES: Final = 0.2
 _MAX_SLOPE_DEGREES: Final = 45.0
-"""With radius and height, what HM3D's own navigation meshes were made for: they are then used as they are."""
+"""With radius and height, habitat-sim's defaults: a scene's own navigation mesh is used where it was made with them."""
 _ACTIONS: Final = {Action.FORWARD: "move_forward", Action.LEFT: "turn_left", Action.RIGHT: "turn_right"}
 
 
-class HM3DSimulator:
-    """One agent in one house; see `Simulator`. `habitat_sim` is the module."""
+def import_habitat_sim() -> Any:
+    """The module, which is told to be quiet."""
+    for variable in ("MAGNUM_LOG", "HABITAT_SIM_LOG"):
+        os.environ.setdefault(variable, "quiet")
+    try:
+        return import_module("habitat_sim")
+    except ImportError as error:
+        raise InvalidInput(
+            f"HM3D needs habitat-sim 0.3.3, which cannot be imported here ({error}); use the image of "
+            "deploy/Dockerfile.habitat, or the environment Apartments, which needs nothing"
+        ) from error
 
-    def __init__(
-        self, habitat_sim: Any, scene_file: Callable[[int], Path], dataset: str, size: int, gpu_device: int = 0
-    ) -> None:
+
+class HabitatSim:
+    """One agent in one house. There can be only one in a process: habitat-sim supports no second graphics context."""
+
+    def __init__(self, habitat_sim: Any, dataset: str, size: int, gpu_device: int) -> None:
+        """`habitat_sim` is the module, `dataset` the file that describes the scenes."""
         self._hs = habitat_sim
-        self._scene_file, self._dataset, self._size, self._gpu_device = scene_file, dataset, size, gpu_device
+        self._dataset, self._size, self._gpu_device = dataset, size, gpu_device
         self._sim: Any = None
-        self._scene: int | None = None
+        self._scene = ""
         self._maps: dict[float, NavigableMap] = {}
 
-    def begin(self, scene: int, start: Pose) -> None:
-        """Load a house, if another one is loaded, and put the agent there."""
-        if scene != self._scene:
-            configuration, self._scene = self._configuration(scene), None
-            self._maps.clear()
-            if self._sim is None:
-                self._sim = self._hs.Simulator(configuration)
-            else:  # as habitat-lab does: the old scene's memory is freed first, the graphics context stays
-                self._sim.close(destroy=False)
-                self._sim.reconfigure(configuration)
-            self._scene = scene
+    def begin(self, scene_file: str, start: Pose) -> Pose:
+        """Load a house, if another one is loaded, and put the agent there; where it then is."""
+        if scene_file != self._scene:
+            self._load(scene_file)
         if not self._sim.pathfinder.is_loaded:
-            raise RuntimeError(f"{self._scene_file(scene)} has no navigation mesh, and none could be computed")
+            raise RuntimeError(f"{scene_file} has no navigation mesh, and none could be computed")
         state = self._hs.AgentState()
         state.position = np.array([start.x, start.y, start.z], np.float32)
         state.rotation = [0.0, math.sin(start.heading / 2), 0.0, math.cos(start.heading / 2)]  # x, y, z, w
         self._sim.initialize_agent(0, state)
+        return self._pose()
 
-    def act(self, action: Action) -> None:
-        """Move or turn; habitat-sim slides along walls."""
+    def act(self, action: Action) -> Pose:
+        """Move or turn, and where the agent then is; habitat-sim slides along walls. Nothing is drawn."""
         if action in _ACTIONS:
             self._sim.get_agent(0).act(_ACTIONS[action])
+        return self._pose()
 
-    @property
-    def pose(self) -> Pose:
-        """Where the agent is."""
-        state = self._sim.get_agent(0).get_state()
-        x, y, z = (float(value) for value in state.position)
-        turn = state.rotation
-        return Pose(x, y, z, heading_of(turn.x, turn.y, turn.z, turn.w))
-
-    def render(self, rgb: np.ndarray, depth: np.ndarray) -> None:
-        """Draw what the agent sees."""
+    def look(self) -> tuple[np.ndarray, np.ndarray]:
+        """What the agent sees: [H, W, 3] uint8, and [H, W] float32 metres, 0 where the scan has a hole."""
         seen = self._sim.get_sensor_observations()
-        rgb[:] = seen["rgb"][:, :, :3]
-        depth[:] = seen["depth"]
+        return np.ascontiguousarray(seen["rgb"][:, :, :3]), np.ascontiguousarray(seen["depth"])
 
     def navigable_map(self) -> NavigableMap:
         """The floor that the agent stands on, all of it that is within half a metre of the agent's height."""
-        height = round(self.pose.y, 2)
+        height = round(self._pose().y, 2)
         if height not in self._maps:
             pathfinder = self._sim.pathfinder
             lowest = pathfinder.get_bounds()[0]
@@ -92,25 +91,48 @@ class HM3DSimulator:
 
     def close(self) -> None:
         """Give back memory and graphics."""
-        if self._sim is not None:
-            self._sim.close()
-            self._sim = None
-        self._scene = None
+        self._scene = ""
+        simulator, self._sim = self._sim, None
+        if simulator is not None:
+            simulator.close()
 
-    def _configuration(self, scene: int) -> Any:
+    def _pose(self) -> Pose:
+        state = self._sim.get_agent(0).get_state()
+        x, y, z = (float(value) for value in state.position)
+        turn = state.rotation  # of the package numpy-quaternion
+        return Pose(x, y, z, heading_of(turn.x, turn.y, turn.z, turn.w))
+
+    def _load(self, scene_file: str) -> None:
+        configuration = self._configuration(scene_file)
+        self._scene = ""
+        self._maps.clear()
+        if self._sim is None:
+            self._sim = self._hs.Simulator(configuration)
+        else:
+            try:  # as habitat-lab does: the old scene is freed first, what is known of the dataset stays
+                self._sim.close(destroy=False)
+                self._sim.reconfigure(configuration)
+            except Exception:
+                self.close()  # closing one that is half closed without destroying it would end the process
+                raise
+        self._scene = scene_file
+
+    def _configuration(self, scene_file: str) -> Any:
         hs = self._hs
         simulator = hs.SimulatorConfiguration()
         simulator.scene_dataset_config_file = self._dataset
-        simulator.scene_id = str(self._scene_file(scene))
+        simulator.scene_id = scene_file
         simulator.gpu_device_id = self._gpu_device
         simulator.allow_sliding = True
         simulator.enable_physics = False
-        simulator.navmesh_settings = hs.NavMeshSettings()
-        simulator.navmesh_settings.set_defaults()
-        simulator.navmesh_settings.agent_radius = AGENT_RADIUS
-        simulator.navmesh_settings.agent_height = AGENT_HEIGHT
-        simulator.navmesh_settings.agent_max_climb = _MAX_CLIMB_METRES
-        simulator.navmesh_settings.agent_max_slope = _MAX_SLOPE_DEGREES
+        simulator.load_semantic_mesh = False  # would be loaded by default, and nobody looks at it
+        navigation = hs.NavMeshSettings()
+        navigation.set_defaults()
+        navigation.agent_radius = AGENT_RADIUS
+        navigation.agent_height = AGENT_HEIGHT
+        navigation.agent_max_climb = _MAX_CLIMB_METRES
+        navigation.agent_max_slope = _MAX_SLOPE_DEGREES
+        simulator.navmesh_settings = navigation
         agent = hs.AgentConfiguration()
         agent.radius, agent.height = AGENT_RADIUS, AGENT_HEIGHT
         agent.sensor_specifications = [
@@ -129,7 +151,7 @@ class HM3DSimulator:
         camera.uuid = name
         camera.sensor_type = kind
         camera.sensor_subtype = self._hs.SensorSubType.PINHOLE
-        camera.resolution = [self._size, self._size]
+        camera.resolution = [self._size, self._size]  # height, width
         camera.position = [0.0, CAMERA_HEIGHT, 0.0]
         camera.orientation = [0.0, 0.0, 0.0]
         camera.hfov = FIELD_OF_VIEW_DEGREES

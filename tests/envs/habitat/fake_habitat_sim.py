@@ -1,62 +1,159 @@
-"""habitat-sim at its boundary: the names and signatures of version 0.3.3 that the back end uses, and what it was told.
+"""habitat-sim at its boundary: the names, signatures and types of version 0.3.3 that the back end uses.
 
-Unknown attributes and arguments fail here as they would there. The world is one bare room of 6 x 4 metres whose
-navigable floor begins at (-1, 0.5, 2).
+What fails or crashes there fails here: unknown attributes and arguments, values that its C++ side does not take, a
+second simulator in the process, the use of a closed one. The world is one bare room of 6 x 4 metres whose navigable
+floor begins at (-1, 0.5, 2). Imported by itself as `habitat_sim`, it needs nothing of the tests.
 """
 
 from __future__ import annotations
 
+import enum
 import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+__version__ = "0.3.3"
 
-class _Strict:
-    """Refuses attributes that the real class does not have."""
 
-    fields: tuple[str, ...] = ()
+class Vector3:
+    """Magnum's: it can be indexed and gone through, and is no array."""
+
+    def __init__(self, values: Sequence[float]) -> None:
+        self._values = _numbers(3)(values)
+
+    def __getitem__(self, index: int) -> float:
+        return float(self._values[index])
+
+    def __iter__(self) -> Iterator[float]:
+        return iter(self._values)
+
+
+@dataclass(frozen=True)
+class Quaternion:
+    """numpy-quaternion's, with its order of components."""
+
+    w: float
+    x: float
+    y: float
+    z: float
+
+
+class SensorType(enum.Enum):
+    NONE, COLOR, DEPTH, SEMANTIC, AUDIO = range(5)
+
+
+class SensorSubType(enum.Enum):
+    NONE, PINHOLE, ORTHOGRAPHIC, FISHEYE, EQUIRECTANGULAR, IMPULSERESPONSE = range(6)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"incompatible function arguments: {value!r} is no str")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"incompatible function arguments: {value!r} is no bool")
+    return bool(value)
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, float | np.floating) or not hasattr(value, "__index__"):
+        raise TypeError(f"incompatible function arguments: {value!r} is no int")
+    return int(value)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, str) or not hasattr(value, "__float__"):
+        raise TypeError(f"incompatible function arguments: {value!r} is no float")
+    return float(np.float32(value))
+
+
+def _numbers(count: int, kind: Callable[[Any], float] = _number) -> Callable[[Any], list[float]]:
+    def cast(value: Any) -> list[float]:
+        if len(value) != count:
+            raise TypeError(f"incompatible function arguments: {value!r} has not {count} components")
+        return [kind(each) for each in value]
+
+    return cast
+
+
+def _one_of(kind: type) -> Callable[[Any], Any]:
+    def cast(value: Any) -> Any:
+        if not isinstance(value, kind):
+            raise TypeError(f"incompatible function arguments: {value!r} is no {kind.__name__}")
+        return value
+
+    return cast
+
+
+class _Bound:
+    """An object of the C++ side: has the attributes it has, and converts or refuses what they are set to."""
+
+    attributes: dict[str, tuple[Callable[[Any], Any], Any]] = {}  # noqa: RUF012 (per class)
+
+    def __init__(self) -> None:
+        for name, (_, default) in self.attributes.items():
+            object.__setattr__(self, name, default)
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name not in self.fields:
+        if name not in self.attributes:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        super().__setattr__(name, value)
+        object.__setattr__(self, name, self.attributes[name][0](value))
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and all(
+            getattr(self, name) is getattr(other, name) or getattr(self, name) == getattr(other, name)
+            for name in self.attributes
+        )
 
 
-class SimulatorConfiguration(_Strict):
-    fields = (
-        "scene_dataset_config_file", "scene_id", "random_seed", "default_agent_id", "gpu_device_id", "allow_sliding",
-        "create_renderer", "leave_context_with_background_renderer", "frustum_culling", "enable_physics",
-        "use_semantic_textures", "enable_gfx_replay_save", "physics_config_file", "override_scene_light_defaults",
-        "scene_light_setup", "load_semantic_mesh", "force_separate_semantic_scene_graph", "requires_textures",
-        "navmesh_settings", "enable_hbao",
-    )  # fmt: skip
-
-
-class NavMeshSettings(_Strict):
-    fields = (
-        "cell_size", "cell_height", "agent_height", "agent_radius", "agent_max_climb", "agent_max_slope",
-        "region_min_size", "region_merge_size", "edge_max_len", "edge_max_error", "verts_per_poly",
-        "detail_sample_dist", "detail_sample_max_error", "filter_low_hanging_obstacles", "filter_ledge_spans",
-        "filter_walkable_low_height_spans", "include_static_objects",
-    )  # fmt: skip
+class NavMeshSettings(_Bound):
+    attributes = {  # noqa: RUF012
+        **{
+            name: (_number, value)
+            for name, value in {
+                "cell_size": 0.05, "cell_height": 0.2, "agent_height": 1.5, "agent_radius": 0.1,
+                "agent_max_climb": 0.2, "agent_max_slope": 45.0, "region_min_size": 20.0, "region_merge_size": 20.0,
+                "edge_max_len": 12.0, "edge_max_error": 1.3, "verts_per_poly": 6.0, "detail_sample_dist": 6.0,
+                "detail_sample_max_error": 1.0,
+            }.items()
+        },
+        "filter_low_hanging_obstacles": (_flag, True), "filter_ledge_spans": (_flag, True),
+        "filter_walkable_low_height_spans": (_flag, True), "include_static_objects": (_flag, False),
+    }  # fmt: skip
+    __eq__ = object.__eq__  # configurations hold a pointer, and compare that
 
     def set_defaults(self) -> None:
-        self.agent_radius, self.agent_height, self.agent_max_climb, self.agent_max_slope = 0.1, 1.5, 0.2, 45.0
-        self.include_static_objects = False
+        NavMeshSettings.__init__(self)
 
 
-class CameraSensorSpec(_Strict):
-    fields = (
-        "uuid", "sensor_type", "sensor_subtype", "resolution", "position", "orientation", "hfov", "near", "far",
-        "channels", "gpu2gpu_transfer", "clear_color", "ortho_scale", "noise_model", "noise_model_kwargs", "parent",
-    )  # fmt: skip
+class SimulatorConfiguration(_Bound):
+    attributes = {  # noqa: RUF012
+        "scene_dataset_config_file": (_text, "default"), "scene_id": (_text, ""), "random_seed": (_whole, 0),
+        "default_agent_id": (_whole, 0), "gpu_device_id": (_whole, 0), "allow_sliding": (_flag, True),
+        "create_renderer": (_flag, True), "leave_context_with_background_renderer": (_flag, False),
+        "frustum_culling": (_flag, True), "enable_physics": (_flag, False), "use_semantic_textures": (_flag, True),
+        "enable_gfx_replay_save": (_flag, False), "physics_config_file": (_text, ""),
+        "override_scene_light_defaults": (_flag, False), "scene_light_setup": (_text, ""),
+        "load_semantic_mesh": (_flag, True), "force_separate_semantic_scene_graph": (_flag, False),
+        "requires_textures": (_flag, True), "navmesh_settings": (_one_of(NavMeshSettings), None),
+        "enable_hbao": (_flag, False),
+    }  # fmt: skip
 
 
-SensorType = SimpleNamespace(COLOR="color", DEPTH="depth", SEMANTIC="semantic")
-SensorSubType = SimpleNamespace(PINHOLE="pinhole", ORTHOGRAPHIC="orthographic")
+class CameraSensorSpec(_Bound):
+    attributes = {  # noqa: RUF012
+        "uuid": (_text, ""), "sensor_type": (_one_of(SensorType), SensorType.NONE),
+        "sensor_subtype": (_one_of(SensorSubType), SensorSubType.NONE), "position": (_numbers(3), [0.0, 1.5, 0.0]),
+        "orientation": (_numbers(3), [0.0, 0.0, 0.0]), "noise_model": (_text, "None"), "near": (_number, 0.01),
+        "far": (_number, 1000.0), "resolution": (_numbers(2, _whole), [84, 84]), "gpu2gpu_transfer": (_flag, False),
+        "channels": (_whole, 4), "hfov": (_number, 90.0), "ortho_scale": (_number, 0.1),
+    }  # fmt: skip
 
 
 @dataclass
@@ -75,7 +172,7 @@ class ActionSpec:
 class AgentConfiguration:
     height: float = 1.5
     radius: float = 0.1
-    sensor_specifications: list[Any] = field(default_factory=list)
+    sensor_specifications: list[CameraSensorSpec] = field(default_factory=list)
     action_space: dict[Any, ActionSpec] = field(default_factory=dict)
     body_type: str = "cylinder"
 
@@ -83,7 +180,7 @@ class AgentConfiguration:
 @dataclass(slots=True)
 class AgentState:
     position: Any = field(default_factory=lambda: np.zeros(3))
-    rotation: Any = None
+    rotation: Any = Quaternion(1.0, 0.0, 0.0, 0.0)
     sensor_states: dict[str, Any] = field(default_factory=dict)
 
 
@@ -96,18 +193,23 @@ class Configuration:
 
 
 class PathFinder:
-    is_loaded = True
+    has_mesh = True  # what the tests change
 
     def __init__(self) -> None:
         self.views = 0
 
-    def get_bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.array([-1.0, 0.5, 2.0], np.float32), np.array([5.0, 3.5, 6.0], np.float32)
+    @property
+    def is_loaded(self) -> bool:
+        return self.has_mesh
+
+    def get_bounds(self) -> tuple[Vector3, Vector3]:
+        return Vector3([-1.0, 0.5, 2.0]), Vector3([5.0, 3.5, 6.0])
 
     def get_topdown_view(self, meters_per_pixel: float, height: float, eps: float = 0.5) -> np.ndarray:
         self.views += 1
-        rows, columns = round(4 / meters_per_pixel), round(6 / meters_per_pixel)
-        view = np.full((rows, columns), abs(height - 0.5) < eps)
+        metres = _number(meters_per_pixel)
+        rows, columns = int(np.float32(4.0) / np.float32(metres)), int(np.float32(6.0) / np.float32(metres))
+        view = np.full((rows, columns), abs(_number(height) - 0.5) <= eps)
         view[: rows // 2, : columns // 3] = False
         return np.asfortranarray(view)  # as Eigen's matrices arrive
 
@@ -131,26 +233,46 @@ class Agent:
             self._turn += sign * math.radians(action.actuation.amount)
         return False
 
-    def set_state(self, state: AgentState, reset_sensors: bool = True) -> None:
-        x, y, z, w = state.rotation
-        assert math.isclose(math.hypot(x, y, z, w), 1.0, rel_tol=1e-4)
-        self._position, self._turn = np.asarray(state.position), 2 * math.atan2(y, w)
+    def set_state(
+        self,
+        state: AgentState,
+        reset_sensors: bool = True,
+        infer_sensor_states: bool = True,
+        is_initial: bool = False,
+    ) -> None:
+        if not np.isfinite(state.position).all():
+            raise ValueError(f"{state.position} contains non-finite values")
+        if isinstance(state.rotation, list | np.ndarray):
+            x, y, z, w = state.rotation
+            state.rotation = Quaternion(w, x, y, z)
+        turn = state.rotation
+        if not math.isclose(math.hypot(turn.w, turn.x, turn.y, turn.z), 1.0, rel_tol=1e-4):
+            raise ValueError(f"{turn} is not a unit length vector")
+        self._position, self._turn = np.array(_numbers(3)(state.position), np.float32), 2 * math.atan2(turn.y, turn.w)
 
     def get_state(self) -> AgentState:
         half = self._turn / 2
-        return AgentState(self._position, SimpleNamespace(w=math.cos(half), x=0.0, y=math.sin(half), z=0.0))
+        return AgentState(self._position.copy(), Quaternion(math.cos(half), 0.0, math.sin(half), 0.0))
 
 
 class Simulator:
     made: list[Simulator] = []  # noqa: RUF012 (what the tests look at)
+    _drawing: Simulator | None = None
 
     def __init__(self, config: Configuration) -> None:
-        self.calls: list[str] = []
+        self.config, self.calls, self.agents = config, list[str](), list[Agent]()
+        self.pathfinder: PathFinder | None = None
+        self._has_renderer = False
         Simulator.made.append(self)
         self._load(config)
 
     def _load(self, config: Configuration) -> None:
-        self.config, self.pathfinder = config, PathFinder()
+        if Simulator._drawing not in (None, self):
+            raise SystemError("two simulators in one process: segmentation fault")
+        Simulator._drawing, self._has_renderer = self, True
+        _one_of(SimulatorConfiguration)(config.sim_cfg)
+        assert all(spec.uuid for agent in config.agents for spec in agent.sensor_specifications)
+        self.pathfinder = PathFinder()
         self.agents = [Agent(agent) for agent in config.agents]
 
     def get_agent(self, agent_id: int) -> Agent:
@@ -158,24 +280,31 @@ class Simulator:
 
     def initialize_agent(self, agent_id: int, initial_state: AgentState | None = None) -> Agent:
         assert initial_state is not None
-        self.agents[agent_id].set_state(initial_state)
+        self.agents[agent_id].set_state(initial_state, is_initial=True)
         return self.agents[agent_id]
 
     def reconfigure(self, config: Configuration) -> None:
         self.calls.append("reconfigure")
-        self._load(config)
+        if self.config != config:
+            self._load(config)
+            self.config = config
 
     def close(self, destroy: bool = True) -> None:
         self.calls.append(f"close {destroy}")
+        if not (destroy or self._has_renderer):
+            raise SystemError("closed twice without being destroyed: segmentation fault")
+        self.agents, self.pathfinder, self._has_renderer = [], None, False
+        if Simulator._drawing is self:
+            Simulator._drawing = None
 
     def get_sensor_observations(self, agent_ids: int = 0) -> dict[str, np.ndarray]:
         seen = {}
-        for camera in self.config.agents[0].sensor_specifications:
-            height, width = camera.resolution
-            if camera.sensor_type == SensorType.COLOR:
-                colour = np.zeros((height, width, 4), np.uint8)
-                colour[:] = (10, 20, 30, 255)
-                seen[camera.uuid] = colour
+        for camera in self.agents[agent_ids].agent_config.sensor_specifications:
+            height, width = (int(pixels) for pixels in camera.resolution)  # type: ignore[attr-defined]
+            if camera.sensor_type is SensorType.COLOR:  # type: ignore[attr-defined]
+                picture = np.full((height, width, 4), (10, 20, 30, 255), np.uint8)
+                picture[0] = 40  # the upmost row
             else:
-                seen[camera.uuid] = np.full((height, width), 2.5, np.float32)
+                picture = np.full((height, width), 2.5, np.float32)
+            seen[camera.uuid] = np.flip(picture[::-1].copy(), axis=0)  # type: ignore[attr-defined]
         return seen

@@ -12,6 +12,7 @@ from bonuslab.envs.habitat.apartments.geometry import BOTTOM, COS, FACES, FLAGS,
 from bonuslab.envs.habitat.apartments.looks.noise import SIZE as TEXTURE_SIZE
 from bonuslab.envs.habitat.apartments.looks.textures import TEXELS, textures
 from bonuslab.envs.habitat.apartments.scene import Apartment, apartment
+from bonuslab.envs.habitat.apartments.shell import OUTER_WALL
 from bonuslab.envs.habitat.apartments.simulator import ApartmentScenes
 from bonuslab.envs.habitat.apartments.solids import CYLINDER, HOLED
 from bonuslab.envs.habitat.simulator import CAMERA_HEIGHT, Pose
@@ -86,6 +87,20 @@ def test_depth_equals_a_ray_tracer(number: int, start: int) -> None:
     # Edges that run exactly between pixels may fall on either side.
     assert (error > 1e-4).mean() < 0.004
     assert np.median(error) < 1e-6
+
+
+@pytest.mark.parametrize("number", [6, 14, 33])
+def test_no_gap_lets_a_ray_out_of_the_house(number: int) -> None:
+    scene, size = apartment(number), 64
+    across = (2 * np.arange(size) + 1) / size - 1
+    for start in range(4):
+        pose = ApartmentScenes().start(number, start)
+        _, depth = picture(scene, pose, size)
+        x = pose.x + depth * (-math.sin(pose.heading) + across * math.cos(pose.heading))
+        z = pose.z + depth * (-math.cos(pose.heading) - across * math.sin(pose.heading))
+        houses = [room.grown(OUTER_WALL + 1e-3) for room in scene.plan.rooms]
+        inside = [(room.x0 <= x) & (x <= room.x1) & (room.z0 <= z) & (z <= room.z1) for room in houses]
+        assert np.any(inside, axis=0).all()
 
 
 def test_pictures_are_textured_and_repeatable() -> None:

@@ -64,9 +64,9 @@ def test_the_agent_never_leaves_the_navigable_floor(scene: int) -> None:
 
 def test_starts_are_navigable_and_spread() -> None:
     scenes = ApartmentScenes()
-    map_ = scenes.simulator(16)
-    map_.begin(12, scenes.start(12, 0))
-    floor = map_.navigable_map()
+    simulator = scenes.simulator(16)
+    simulator.begin(12, scenes.start(12, 0))
+    floor = simulator.navigable_map()
     poses = [scenes.start(12, number) for number in range(60)]
     assert all(floor.navigable[floor.cell_of(pose.x, pose.z)] for pose in poses)
     assert len(set(poses)) == 60

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy.ndimage import label
 
+from bonuslab.envs.habitat.apartments import navigation
+from bonuslab.envs.habitat.apartments.materials import Material, shades
+from bonuslab.envs.habitat.apartments.navigation import block, cells_of
 from bonuslab.envs.habitat.apartments.plan import Rectangle, RoomKind, walls_around
 from bonuslab.envs.habitat.apartments.scene import NUM_APARTMENTS, Apartment, apartment
-from bonuslab.envs.habitat.apartments.solids import CYLINDER
-from bonuslab.envs.habitat.simulator import AGENT_RADIUS
+from bonuslab.envs.habitat.apartments.shell import HALF_WALL
+from bonuslab.envs.habitat.apartments.solids import CYLINDER, Place, Solids
+from bonuslab.envs.habitat.simulator import AGENT_RADIUS, NavigableMap
 
 SOME = tuple(range(0, NUM_APARTMENTS, 42))
 
@@ -20,9 +26,7 @@ def assert_sound(scene: Apartment) -> None:
     assert label(navigable)[1] == 1, "navigable area falls apart"
     assert 15 < scene.map.area < sum(room.area for room in plan.rooms)
     for room in plan.rooms:
-        rows = slice(round((room.z0 - scene.map.z0) / 0.05), round((room.z1 - scene.map.z0) / 0.05))
-        columns = slice(round((room.x0 - scene.map.x0) / 0.05), round((room.x1 - scene.map.x0) / 0.05))
-        share = navigable[rows, columns].mean()
+        share = navigable[cells_of(scene.map, room)].mean()
         assert share > 0.15, f"only {share:.0%} of a room of {scene.number} can be walked on"
     assert {RoomKind.LIVING, RoomKind.KITCHEN, RoomKind.BATHROOM} <= set(plan.kinds)
     assert len(plan.rooms) >= 5
@@ -64,9 +68,28 @@ def test_no_navigable_cell_is_nearer_to_a_solid_than_the_agent_is_wide() -> None
             distance = np.hypot(beside, np.maximum(np.abs(sin * away_x + cos * away_z) - half_z, 0))
         if half_x < 0.01 or half_z < 0.01:  # leaves of plants give way
             continue
-        assert distance.min() >= AGENT_RADIUS - 1e-6
+        assert distance.min() >= AGENT_RADIUS - 1e-5  # solids are kept in single precision
         checked += 1
     assert checked > 60
+
+
+def test_what_stands_or_hangs_in_the_way_blocks_it() -> None:
+    solids, wood = Solids(), Material("wood", shades((150, 100, 60)))
+    spot = Place(solids, 3.0, 2.0, 0.4)
+    spot.box((0.8, 0.04, 0.5), wood, bottom=0.7)  # the top of a table
+    spot.cylinder(0.2, 0.5, wood, x=1.5)
+    spot.box((0.8, 0.12, 0.5), wood, x=-1.5)  # stepped over
+    spot.box((0.8, 0.3, 0.5), wood, z=1.4, bottom=1.5)  # above the agent's head
+    spot.box((0.8, 1.0, 0.5), wood, z=-1.4, solid=False)
+    map_ = NavigableMap(np.ones((80, 120), np.bool_), 0.0, 0.0)
+    block(map_, solids)
+    u, v = (axis.ravel() for axis in np.meshgrid(np.linspace(-0.4, 0.4, 81), np.linspace(-0.25, 0.25, 51)))
+    angle, radius = (axis.ravel() for axis in np.meshgrid(np.linspace(0, 2 * math.pi, 200), (0.0, 0.1, 0.2)))
+    table, column = spot.world(u, v), spot.world(1.5 + radius * np.cos(angle), radius * np.sin(angle))
+    x, z = np.concatenate([table, column], axis=1)  # points all over both things
+    for (row, cell), free in np.ndenumerate(map_.navigable):
+        distance = np.hypot(x - (cell + 0.5) * map_.cell, z - (row + 0.5) * map_.cell).min()
+        assert free == (distance >= AGENT_RADIUS) or abs(distance - AGENT_RADIUS) < 1e-3
 
 
 def test_the_same_number_gives_the_same_apartment() -> None:
@@ -77,6 +100,28 @@ def test_the_same_number_gives_the_same_apartment() -> None:
     for one, other in zip(first.geometry, again.geometry, strict=True):
         np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(first.map.navigable, again.map.navigable)
+
+
+def test_rounding_does_not_decide_what_is_floor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other machines compile other code, which rounds differently; uncompiled code stands for them."""
+    compiled = [apartment(number).map.navigable for number in (1, 3)]
+    monkeypatch.setattr(navigation, "_block", navigation._block.py_func)  # type: ignore[attr-defined]
+    for number, navigable in zip((1, 3), compiled, strict=True):
+        np.testing.assert_array_equal(apartment.__wrapped__(number).map.navigable, navigable)
+
+
+@pytest.mark.parametrize("number", SOME[::4])
+def test_nothing_reaches_through_a_wall(number: int) -> None:
+    scene, checked = apartment(number), 0
+    for x, z, half_x, half_z, cos, sin in scene.geometry.solids[:, :6].astype(float):
+        reach_x, reach_z = abs(cos) * half_x + abs(sin) * half_z, abs(sin) * half_x + abs(cos) * half_z
+        for room in scene.plan.rooms:
+            if room.grown(-HALF_WALL - 1e-4).contains(x, z):  # not a part of a wall itself
+                far_side = room.grown(HALF_WALL + 1e-5)
+                assert far_side.contains(x - reach_x, z - reach_z)
+                assert far_side.contains(x + reach_x, z + reach_z)
+                checked += 1
+    assert checked > 60
 
 
 def test_apartments_differ_in_shape_and_looks() -> None:

@@ -7,6 +7,7 @@ import json
 import math
 import pickle
 import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.habitat import HabitatEnv
 from bonuslab.envs.habitat.contexts import context_id
 from bonuslab.envs.habitat.hm3d.episodes import read_episodes
+from bonuslab.envs.habitat.hm3d.own_process import HM3DSimulator
 from bonuslab.envs.habitat.hm3d.scenes import HM3DScenes
+from bonuslab.envs.habitat.hm3d.simulator import HabitatSim
 
 from . import fake_habitat_sim as fake
 
@@ -60,62 +63,113 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def habitat_sim(monkeypatch: pytest.MonkeyPatch) -> Any:
+def habitat_sim(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The simulators that habitat-sim makes.
+
+    They are in this process, which is faster; but each back end has a habitat-sim to itself, as in its own process.
+    """
+    made: list[Any] = []
+    inside: dict[HM3DSimulator, HabitatSim] = {}
+
+    def call(self: HM3DSimulator, name: str, *arguments: object) -> Any:
+        if self not in inside:
+            inside[self] = HabitatSim(own_habitat_sim(made), *self._settings)
+        return getattr(inside[self], name)(*arguments)
+
     monkeypatch.setitem(sys.modules, "habitat_sim", fake)
-    fake.Simulator.made.clear()
-    return fake
+    monkeypatch.setattr(HM3DSimulator, "_call", call)
+    monkeypatch.setattr(HM3DSimulator, "close", lambda self: inside.pop(self).close())
+    return made
 
 
-def test_what_habitat_sim_is_told(data: Path, habitat_sim: Any) -> None:
+def own_habitat_sim(made: list[Any]) -> Any:
+    specification = spec_from_file_location("own_habitat_sim", fake.__file__)
+    assert specification is not None
+    assert specification.loader is not None
+    module = module_from_spec(specification)
+    sys.modules[module.__name__] = module  # dataclasses look themselves up there
+    specification.loader.exec_module(module)
+    module.Simulator.made = made
+    return module
+
+
+def test_what_habitat_sim_is_told(data: Path, habitat_sim: list[Any]) -> None:
     env = HabitatEnv("hm3d", size=32, data_path=data, gpu_device=3)
     env.reset(options={"context": context_id(1, 0)})
-    (simulator,) = habitat_sim.Simulator.made
+    (simulator,) = habitat_sim
     told = simulator.config.sim_cfg
     assert told.scene_id == str(data / "scene_datasets/hm3d/train/00004-bbb/bbb.basis.glb")
     assert told.scene_dataset_config_file == str(data / "scene_datasets/hm3d/hm3d_basis.scene_dataset_config.json")
     assert (told.gpu_device_id, told.allow_sliding, told.enable_physics) == (3, True, False)
     navigation = told.navmesh_settings
-    assert (navigation.agent_radius, navigation.agent_height) == (0.1, 1.5)
-    assert (navigation.agent_max_climb, navigation.agent_max_slope) == (0.2, 45.0)
+    assert (navigation.agent_radius, navigation.agent_height) == pytest.approx((0.1, 1.5))
+    assert (navigation.agent_max_climb, navigation.agent_max_slope) == pytest.approx((0.2, 45.0))
+    assert not told.load_semantic_mesh
     (agent,) = simulator.config.agents
     assert (agent.radius, agent.height) == (0.1, 1.5)
     colour, depth = agent.sensor_specifications
-    assert (colour.uuid, colour.sensor_type, depth.uuid, depth.sensor_type) == ("rgb", "color", "depth", "depth")
+    assert (colour.uuid, colour.sensor_type.name, depth.uuid, depth.sensor_type.name) == (
+        "rgb",
+        "COLOR",
+        "depth",
+        "DEPTH",
+    )
     for camera in (colour, depth):
         assert (camera.resolution, camera.position, camera.hfov) == ([32, 32], [0.0, 1.25, 0.0], 90.0)
         assert camera.orientation == [0.0, 0.0, 0.0]
-        assert camera.sensor_subtype == "pinhole"
+        assert camera.sensor_subtype.name == "PINHOLE"
     amounts = {name: action.actuation.amount for name, action in agent.action_space.items()}
     assert amounts == {"move_forward": 0.25, "turn_left": 10.0, "turn_right": 10.0}
 
 
-def test_what_comes_back(data: Path, habitat_sim: Any) -> None:
+def test_the_stand_in_is_as_strict_as_habitat_sim(data: Path) -> None:
+    strict = own_habitat_sim([])
+    told = strict.SimulatorConfiguration()
+    for name, wrong in (("scene_id", data), ("gpu_device_id", 0.0), ("allow_sliding", 1), ("navmesh_settings", {})):
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            setattr(told, name, wrong)
+    with pytest.raises(AttributeError, match="scene_ids"):
+        told.scene_ids = ""
+    with pytest.raises(TypeError, match="has not 2 components"):
+        strict.CameraSensorSpec().resolution = [32, 32, 4]
+    first = strict.Simulator(strict.Configuration(told, [strict.AgentConfiguration()]))
+    with pytest.raises(SystemError, match="two simulators"):
+        strict.Simulator(first.config)
+    first.close(destroy=False)
+    with pytest.raises(SystemError, match="closed twice"):
+        first.close(destroy=False)
+    with pytest.raises(IndexError):
+        first.get_agent(0)
+
+
+def test_what_comes_back(data: Path, habitat_sim: list[Any]) -> None:
     env = HabitatEnv("hm3d", size=32, data_path=data)
     observation, info = env.reset(options={"context": context_id(0, 1)})  # at (2, 0.5, 5), turned by 0.4 to the left
     assert info["scene"] == "00001-aaa"
     assert observation["rgb"].shape == (32, 32, 3)
-    assert (observation["rgb"] == (10, 20, 30)).all()
+    assert (observation["rgb"][0] == 40).all()
+    assert (observation["rgb"][1:] == (10, 20, 30)).all()
     assert (observation["depth"] == np.float16(0.25)).all()
     assert env.path[0] == pytest.approx((2.0, 0.5, 5.0, 0.4))
     observation, *_ = env.step(1)
     assert observation["gps"] == pytest.approx([0.25, 0.0], abs=1e-6)
     observation, *_ = env.step(3)
     assert observation["compass"] == pytest.approx([-math.radians(10)])
-    assert habitat_sim.Simulator.made[0].agents[0].acts == ["move_forward", "turn_right"]
+    assert habitat_sim[0].agents[0].acts == ["move_forward", "turn_right"]
     assert env.map.navigable.shape == (80, 120)
     assert (env.map.x0, env.map.z0) == (-1.025, 1.975)  # the bounds' corner is the middle of the first cell
     assert env.map.navigable[env.map.cell_of(2.0, 5.0)]
     assert not env.map.navigable[env.map.cell_of(-0.9, 2.1)]
     assert 0.05 < env.coverage < 1
     env.step(0)
-    assert len(habitat_sim.Simulator.made[0].agents[0].acts) == 2  # stopping is not the simulator's business
+    assert len(habitat_sim[0].agents[0].acts) == 2  # stopping is not the simulator's business
 
 
-def test_scenes_are_changed_in_one_simulator(data: Path, habitat_sim: Any) -> None:
+def test_scenes_are_changed_in_one_simulator(data: Path, habitat_sim: list[Any]) -> None:
     env = HabitatEnv("hm3d", size=32, data_path=data)
     for scene, start in ((0, 0), (0, 1), (1, 0), (2, 1)):
         env.reset(options={"context": context_id(scene, start)})
-    (simulator,) = habitat_sim.Simulator.made
+    (simulator,) = habitat_sim
     assert simulator.calls == ["close False", "reconfigure"] * 2  # not for another start in the same scene
     assert simulator.config.sim_cfg.scene_id.endswith("TEE.basis.glb")
     assert simulator.pathfinder.views == 1
@@ -123,7 +177,7 @@ def test_scenes_are_changed_in_one_simulator(data: Path, habitat_sim: Any) -> No
     assert simulator.calls[-1] == "close True"
 
 
-def test_lanes_restore_and_hold_out(data: Path, habitat_sim: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lanes_restore_and_hold_out(data: Path, habitat_sim: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HABITAT_DATA", str(data))
     original, restored = (make_lanes("HM3D-32", 2, contexts="inf", seed=1, max_steps=6) for _ in range(2))
     rng = np.random.default_rng(0)
@@ -141,37 +195,42 @@ def test_lanes_restore_and_hold_out(data: Path, habitat_sim: Any, monkeypatch: p
         check_settings("HM3D", contexts="5")
 
 
-def test_a_scene_that_could_not_be_loaded_is_loaded_again(
-    data: Path, habitat_sim: Any, monkeypatch: pytest.MonkeyPatch
+def test_after_a_scene_that_could_not_be_loaded_comes_a_new_simulator(
+    data: Path, habitat_sim: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     env = HabitatEnv("hm3d", size=32, data_path=data)
     env.reset(options={"context": context_id(0, 0)})
-    (simulator,) = habitat_sim.Simulator.made
+    (simulator,) = habitat_sim
     monkeypatch.setattr(simulator, "reconfigure", lambda config: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        env.reset(options={"context": context_id(1, 0)})
-    monkeypatch.undo()
-    monkeypatch.setitem(sys.modules, "habitat_sim", fake)
-    env.reset(options={"context": context_id(0, 0)})  # its memory was freed
-    assert simulator.calls[-1] == "reconfigure"
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            env.reset(options={"context": context_id(1, 0)})
+        assert simulator.calls[-2:] == ["close False", "close True"]
+        env.reset(options={"context": context_id(0, 0)})
+        simulator = habitat_sim[-1]
+        monkeypatch.setattr(simulator, "reconfigure", lambda config: 1 / 0)
+    assert len(habitat_sim) == 3
 
 
 def test_a_scene_without_navigation_mesh_is_named(
-    data: Path, habitat_sim: Any, monkeypatch: pytest.MonkeyPatch
+    data: Path, habitat_sim: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fake.PathFinder, "is_loaded", False)
-    with pytest.raises(RuntimeError, match=r"aaa\.basis\.glb has no navigation mesh"):
-        HabitatEnv("hm3d", size=32, data_path=data).reset(options={"context": 0})
+    env = HabitatEnv("hm3d", size=32, data_path=data)
+    env.reset(options={"context": context_id(1, 0)})
+    monkeypatch.setattr(type(habitat_sim[0].pathfinder), "has_mesh", False)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=r"aaa\.basis\.glb has no navigation mesh"):
+            env.reset(options={"context": context_id(0, 0)})
 
 
-def test_without_a_dataset_file_the_default_one_is_used(data: Path, habitat_sim: Any) -> None:
+def test_without_a_dataset_file_the_default_one_is_used(data: Path, habitat_sim: list[Any]) -> None:
     (data / "scene_datasets/hm3d/hm3d_basis.scene_dataset_config.json").unlink()
     env = HabitatEnv("hm3d", size=32, data_path=data)
     env.reset()
-    assert habitat_sim.Simulator.made[0].config.sim_cfg.scene_dataset_config_file == "default"
+    assert habitat_sim[0].config.sim_cfg.scene_dataset_config_file == "default"
 
 
-def test_scene_ids_with_a_folder_in_front_are_understood(data: Path, habitat_sim: Any) -> None:
+def test_scene_ids_with_a_folder_in_front_are_understood(data: Path, habitat_sim: list[Any]) -> None:
     file = data / "datasets/pointnav/hm3d/v1/train/content/aaa.json.gz"
     long_name = {
         **episode("00001-aaa", "train", 0),
@@ -181,7 +240,7 @@ def test_scene_ids_with_a_folder_in_front_are_understood(data: Path, habitat_sim
     assert HM3DScenes(data).scene_file(0).is_file()
 
 
-def test_missing_scenes_are_named(data: Path, habitat_sim: Any, tmp_path: Path) -> None:
+def test_missing_scenes_are_named(data: Path, habitat_sim: list[Any], tmp_path: Path) -> None:
     with pytest.raises(
         InvalidInput, match=r"no HM3D scenes in .*/nowhere/scene_datasets/hm3d; get them with `python -m"
     ):
@@ -191,7 +250,7 @@ def test_missing_scenes_are_named(data: Path, habitat_sim: Any, tmp_path: Path) 
         HM3DScenes(data)
 
 
-def test_all_data_are_looked_through_before_a_run(data: Path, habitat_sim: Any) -> None:
+def test_all_data_are_looked_through_before_a_run(data: Path, habitat_sim: list[Any]) -> None:
     check_settings("HM3D", contexts="inf", data_path=str(data), gpu_device=1)
     episodes = data / "datasets/pointnav/hm3d/v1/train/content/bbb.json.gz"
     whole = episodes.read_bytes()
@@ -206,7 +265,7 @@ def test_all_data_are_looked_through_before_a_run(data: Path, habitat_sim: Any) 
         check_settings("HM3D", contexts="inf", data_path=str(data))
 
 
-def test_missing_episodes_are_named(data: Path, habitat_sim: Any) -> None:
+def test_missing_episodes_are_named(data: Path, habitat_sim: list[Any]) -> None:
     (data / "datasets").rename(data / "elsewhere")
     with pytest.raises(InvalidInput, match=r"no episodes of HM3D's train split in .*pointnav_hm3d_v1\.zip"):
         HM3DScenes(data)
@@ -231,14 +290,14 @@ CORRUPT = {
 
 
 @pytest.mark.parametrize("content", CORRUPT.values(), ids=CORRUPT.keys())
-def test_a_corrupt_episode_file_is_named(data: Path, habitat_sim: Any, content: bytes) -> None:
+def test_a_corrupt_episode_file_is_named(data: Path, habitat_sim: list[Any], content: bytes) -> None:
     (data / "datasets/pointnav/hm3d/v1/train/content/aaa.json.gz").write_bytes(content)
     with pytest.raises(InvalidInput, match=r"the episode file .*aaa\.json\.gz") as caught:
         HM3DScenes(data)
     assert "\n" not in str(caught.value)
 
 
-def test_unknown_splits_and_settings_are_named(data: Path, habitat_sim: Any) -> None:
+def test_unknown_splits_and_settings_are_named(data: Path, habitat_sim: list[Any]) -> None:
     with pytest.raises(InvalidInput, match=r"unknown split of hm3d 'test'; allowed: train, val"):
         HabitatEnv("hm3d", data_path=data, split="test")
     with pytest.raises(InvalidInput, match=r"unknown split of hm3d 'test'; allowed: train, val"):

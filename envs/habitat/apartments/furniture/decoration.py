@@ -10,6 +10,9 @@ from bonuslab.envs.habitat.apartments.materials import PICTURE, Material, Taste,
 from bonuslab.envs.habitat.apartments.placing import RoomFloor
 from bonuslab.envs.habitat.apartments.solids import Place
 
+_WIDEST_LEAVES = 0.7
+"""Metres: what is wider would come out on the other side of the wall that a plant stands at."""
+
 
 def painting(place: Place, taste: Taste, rng: Random, width: float) -> None:
     """A picture on a wall."""
@@ -30,13 +33,15 @@ def plant(place: Place, taste: Taste, rng: Random) -> None:
     )
     leaf = Material(rng.choice(["leaves", "foliage"]), green, repeat=0)
     size = rng.uniform(0.7, 1.2)
+    width = min(0.75 * size, _WIDEST_LEAVES)
     for turn in (0.2, 1.25, 2.3):
-        place.at(0, 0, turn).box((size * 0.75, size, 0.012), leaf, bottom=pot - 0.04, front=leaf, solid=False)
+        place.at(0, 0, turn).box((width, size, 0.012), leaf, bottom=pot - 0.04, solid=False)
 
 
-def rug(place: Place, material: Material, width: float, depth: float) -> None:
-    """Lies flat and stops nobody."""
-    place.box((width, 0.012, depth), material, top=material, solid=False)
+def rug(floor: RoomFloor, place: Place, taste: Taste, width: float, depth: float) -> None:
+    """Lies flat, stops nobody, and ends where the room ends."""
+    spot, width, depth = floor.cut_to_room(place, width, depth)
+    spot.box((width, 0.012, depth), taste.rug(), solid=False)
 
 
 def nightstand(place: Place, taste: Taste, rng: Random) -> None:

@@ -34,7 +34,7 @@ def _living(floor: RoomFloor, taste: Taste) -> None:
     if sofa:
         seats.sofa(sofa, taste, rng, width)
         if rng.random() < 0.75:
-            decoration.rug(sofa.at(0, 1.4), taste.rug(), min(width + 0.3, 2.4), 1.6)
+            decoration.rug(floor, sofa.at(0, 1.4), taste, min(width + 0.3, 2.4), 1.6)
         table = floor.beside(sofa, 0.0, 1.55, 1.0, 0.55)
         if table and rng.random() < 0.7:
             seats.table(table, taste.other_wood, taste.wood, 1.0, 0.5, 0.4)
@@ -98,7 +98,7 @@ def _bedroom(floor: RoomFloor, taste: Taste) -> None:
     bed, width = floor.widest((wide, 0.95), 2.15, before=0.4)
     if bed:
         if rng.random() < 0.6:
-            decoration.rug(bed.at(0.0, 1.9), taste.rug(), width + 0.9, 1.5)
+            decoration.rug(floor, bed.at(0.0, 1.9), taste, width + 0.9, 1.5)
         seats.bed(bed, taste, rng, width)
         for side in (-1, 1):
             stand = floor.beside(bed, side * (width / 2 + 0.32), 0.22, 0.46, 0.4)
@@ -132,7 +132,7 @@ def _bathroom(floor: RoomFloor, taste: Taste) -> None:
     if bar := floor.on_wall(0.7):
         wet_rooms.towel(bar, taste)
     if rng.random() < 0.7:
-        decoration.rug(floor.middle(), taste.rug(), 0.9, 0.6)
+        decoration.rug(floor, floor.middle(), taste, 0.9, 0.6)
     if rng.random() < 0.3:
         decoration.put_plants(floor, taste, 1)
 
@@ -140,7 +140,7 @@ def _bathroom(floor: RoomFloor, taste: Taste) -> None:
 def _study(floor: RoomFloor, taste: Taste) -> None:
     _work_place(floor, taste)
     if floor.rng.random() < 0.6:
-        decoration.rug(floor.middle(), taste.rug(), 1.8, 1.3)
+        decoration.rug(floor, floor.middle(), taste, 1.8, 1.3)
     _bookcases(floor, taste, 4)
     chair = floor.against_wall(0.95, 0.9, before=0.4)
     if chair:
@@ -154,7 +154,7 @@ def _hall(floor: RoomFloor, taste: Taste) -> None:
     if rng.random() < 0.7:
         long = max(inner.width, inner.depth) * rng.uniform(0.4, 0.7)
         runner = (long, 0.7) if inner.width > inner.depth else (0.7, long)
-        decoration.rug(floor.middle(), taste.rug(), *runner)
+        decoration.rug(floor, floor.middle(), taste, *runner)
     for _ in range(2):
         board = floor.against_wall(0.9, 0.34, tall=True, before=0.75)
         if board:

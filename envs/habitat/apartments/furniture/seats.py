@@ -9,7 +9,6 @@ from bonuslab.envs.habitat.apartments.materials import Material, Taste
 from bonuslab.envs.habitat.apartments.solids import Place
 
 SOFA_DEPTH = 0.9
-CHAIR = 0.45
 
 
 def sofa(place: Place, taste: Taste, rng: Random, width: float) -> None:
@@ -38,7 +37,7 @@ def chair(place: Place, taste: Taste, seat: Material, slatted: bool) -> None:
             place.box((0.04, 0.44, 0.04), wood, x=x, z=z)
     place.box((0.42, 0.05, 0.42), seat, bottom=0.43)
     back = taste.front("slats") if slatted else seat
-    place.box((0.42, 0.44, 0.04), back, z=-0.2, bottom=0.48, front=back)
+    place.box((0.42, 0.44, 0.04), back, z=-0.2, bottom=0.48)
 
 
 def table(place: Place, top: Material, legs: Material, width: float, depth: float, height: float = 0.74) -> None:
@@ -85,7 +84,7 @@ def bed(place: Place, taste: Taste, rng: Random, width: float) -> None:
     place.box((width + 0.06, head, 0.07), board, z=0.04)
     place.box((width, 0.18, 2.0), taste.wood, z=1.07, bottom=0.12)
     place.box((width - 0.04, 0.2, 1.96), taste.wooden((236, 234, 228)), z=1.07, bottom=0.3)
-    place.box((width + 0.02, 0.1, 1.5), taste.bedding, z=1.32, bottom=0.42, top=taste.bedding)
+    place.box((width + 0.02, 0.1, 1.5), taste.bedding, z=1.32, bottom=0.42)
     pillow = taste.cushion if rng.random() < 0.4 else taste.wooden((240, 238, 234))
     count = 2 if width > 1.2 else 1
     for number in range(count):

@@ -73,7 +73,7 @@ def bathtub(place: Place, taste: Taste) -> None:
 def shower(place: Place, taste: Taste) -> None:
     """A tray with a curtain."""
     place.box((0.9, 0.14, 0.9), _PORCELAIN, z=0.45)
-    place.box((0.9, 1.8, 0.03), taste.curtain, z=0.88, bottom=0.2, front=taste.curtain)
+    place.box((0.9, 1.8, 0.03), taste.curtain, z=0.88, bottom=0.2)
     place.box((0.94, 0.03, 0.03), taste.metal, z=0.88, bottom=2.0)
     place.cylinder(0.015, 1.9, taste.metal, z=0.05, bottom=0.14)
     place.box((0.2, 0.03, 0.2), taste.metal, z=0.16, bottom=2.02, solid=False)

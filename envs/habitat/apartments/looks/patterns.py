@@ -47,7 +47,6 @@ def planks(rng: np.random.Generator) -> np.ndarray:
 def herringbone(rng: np.random.Generator) -> np.ndarray:
     """Parquet of blocks at right angles."""
     block, length = 16, 32
-    tone, joint = np.zeros((SIZE, SIZE)), np.zeros((SIZE, SIZE))
     rows, columns = np.mgrid[0:SIZE, 0:SIZE]
     step = (columns // block + rows // block) % 4
     lying = step < 2

@@ -253,7 +253,6 @@ def _abstract(rng: np.random.Generator) -> np.ndarray:
 
 def _blocks(rng: np.random.Generator) -> np.ndarray:
     u, v = coordinates()
-    picture = np.full((SIZE, SIZE, 3), 0.94)
     columns, rows = np.sort(rng.random(3)), np.sort(rng.random(3))
     cell = np.searchsorted(columns, u) * 4 + np.searchsorted(rows, v)
     tones = np.array(

@@ -10,15 +10,14 @@ from bonuslab.envs.habitat.apartments.looks.noise import noise, smooth_step
 
 HEIGHT, WIDTH = 128, 512
 """Rows from 45 degrees above the horizon to 45 degrees below, columns all around."""
-NUM_SKIES = 6
 
 
 @cache
 def panoramas() -> np.ndarray:
-    """[NUM_SKIES, HEIGHT, WIDTH, 3] uint8: town, park, hills, sea, back yard, town at night."""
+    """[6, HEIGHT, WIDTH, 3] uint8: town, park, hills, sea, back yard, town at night."""
     rng = np.random.Generator(np.random.PCG64(77))
     drawn = [_town(rng, night=False), _park(rng), _hills(rng), _sea(rng), _yard(rng), _town(rng, night=True)]
-    return np.ascontiguousarray(np.clip(np.stack(drawn) * 255, 0, 255).astype(np.uint8))
+    return np.clip(np.stack(drawn) * 255, 0, 255).astype(np.uint8)
 
 
 def _grid() -> tuple[np.ndarray, np.ndarray]:
@@ -51,14 +50,10 @@ def _houses(picture: np.ndarray, rng: np.random.Generator, lowest: float, night:
         block[:] = wall
         for row in range(2, block.shape[0] - 3, 6):
             for place in range(2, block.shape[1] - 3, 5):
-                lit = (
-                    (1.0, 0.85, 0.5)
-                    if night and rng.random() < 0.45
-                    else (0.16, 0.2, 0.26)
-                    if not night
-                    else (0.1, 0.1, 0.13)
-                )
-                block[row : row + 3, place : place + 3] = lit
+                pane = (0.1, 0.1, 0.13) if night else (0.16, 0.2, 0.26)
+                if night and rng.random() < 0.45:
+                    pane = (1.0, 0.85, 0.5)
+                block[row : row + 3, place : place + 3] = pane
         column += width + int(rng.integers(0, 6))
     return picture
 
