@@ -83,7 +83,7 @@ PROBES: dict[str, tuple[Callable[[], str], str]] = {
     "atari": (probe_atari, "Install it: `pip install ale-py==0.12.1`, which brings the ROMs along."),
     "habitat": (
         probe_habitat,
-        "Optional. habitat-sim 0.3.3 is released for Python 3.9 on conda; deploy/Dockerfile.habitat builds it for ours, "
+        "Optional. habitat-sim 0.3.3 is on conda for Python 3.9; deploy/Dockerfile.habitat builds it for 3.11, "
         "and `pip install 'bonuslab[habitat]'` adds habitat-lab.",
     ),
 }
