@@ -15,10 +15,10 @@ from bonuslab.experiments.count_tables.rows import ADAPTIVE, KINDS, Row, bonus_t
 from bonuslab.platform.grid.folder import GridFolder
 from bonuslab.platform.grid.trial_state import write_text
 from bonuslab.platform.report.comparison import Comparison, Score, compare
+from bonuslab.platform.report.provenance import origin
 from bonuslab.platform.report.tables import csv_text
-from bonuslab.platform.report.trial_results import RETURN, GridResults, contexts_text, load
+from bonuslab.platform.report.trial_results import RETURN, WIN_RATE, GridResults, contexts_text, load
 
-WIN_RATE = "win_rate"
 CURVE_POINTS = 40
 """Of each trial's curve; every point is the mean over its share of the steps."""
 
@@ -60,9 +60,7 @@ def _cell_text(cell: Cell) -> str:
 
 def _trials(results: GridResults, comparison: Comparison, rows: Sequence[Row]) -> str:
     """Every trial with its outcome and where it comes from."""
-    records = results.description.commands
-    commits = " ".join(dict.fromkeys(str(record.get("git_commit") or "unknown") for record in records))
-    versions = " ".join(f"{name} {number}" for name, number in (records[-1].get("versions") or {}).items())
+    come_from = origin(results.description)
     features = {str(parse(bonus_text(kind, row.feature))): row.feature for row in rows for kind in (*KINDS, ADAPTIVE)}
     win_rates = {score.trial.id: score.value for score in compare(results, WIN_RATE).scores}
 
@@ -83,8 +81,7 @@ def _trials(results: GridResults, comparison: Comparison, rows: Sequence[Row]) -
             score.value,
             win_rates[trial.id],
             trial.state.wall_seconds,
-            commits,
-            versions,
+            *come_from,
         )
 
     header = (

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from bonuslab.envs.errors import InvalidInput, unknown
-from bonuslab.platform.report.trial_results import RETURN, STEPS, GridResults, Series, Trial, training_column
+from bonuslab.platform.report.trial_results import RETURN, STEPS, WIN_RATE, GridResults, Series, Trial, training_column
 
 LAST_SHARE = 0.1
 """A training column's final value is its mean over this last share of the steps."""
 TOLERANCE = 0.02
 """Trials end at whole batches, so that equal lengths differ a little."""
-DEFAULT_METRIC = "win_rate"
+DEFAULT_METRIC = WIN_RATE
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 from bonuslab.platform.report.analysis import Analysis
 from bonuslab.platform.report.curves import Curve
 from bonuslab.platform.report.paper_numbers import PAPER_SEEDS, PAPER_STEPS
+from bonuslab.platform.report.provenance import origin
 from bonuslab.platform.report.statistics import AGGREGATES, CONFIDENCE
 from bonuslab.platform.report.tables import Cell, csv_text, interval, latex_table, mean_and_std, number
 from bonuslab.platform.report.trial_results import RETURN, contexts_text
@@ -28,7 +29,8 @@ def data_files(analysis: Analysis) -> dict[str, str]:
 
 
 def _trials(analysis: Analysis) -> dict[str, str]:
-    """Every trial with its value, or why it has none."""
+    """Every trial with its value, or why it has none, and where it comes from."""
+    come_from = origin(analysis.results.description)
     rows = [
         (
             score.trial.id,
@@ -39,11 +41,13 @@ def _trials(analysis: Analysis) -> dict[str, str]:
             score.trial.state.wall_seconds,
             score.value,
             score.why_not,
+            *come_from,
         )
         for score in analysis.comparison.scores
     ]
     metric = analysis.comparison.metric
-    header = ("id", *_LABELS, "stage", "env_steps", "total_env_steps", "wall_seconds", metric, "left out")
+    state = ("stage", "env_steps", "total_env_steps", "wall_seconds")
+    header = ("id", *_LABELS, *state, metric, "left out", "commit", "versions")
     return {"trials.csv": csv_text(header, rows)}
 
 

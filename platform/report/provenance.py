@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
+from bonuslab.platform.grid.folder import GridDescription
 from bonuslab.platform.report.trial_results import GridResults
 from bonuslab.platform.tracking.redaction import redacted
 
@@ -81,6 +82,14 @@ def provenance(results: GridResults) -> Provenance:
         written=_utc(time.time()),
         report_versions={name: version(name) for name in REPORT_PACKAGES},
     )
+
+
+def origin(description: GridDescription) -> tuple[str, str]:
+    """Commits and package versions, as a line of a table carries them."""
+    records = description.commands
+    commits = " ".join(dict.fromkeys(str(record.get("git_commit") or "unknown") for record in records))
+    versions = (records[-1].get("versions") or {}) if records else {}
+    return commits, " ".join(f"{name} {number}" for name, number in versions.items())
 
 
 def _command(record: dict[str, Any]) -> Command:

@@ -18,6 +18,7 @@ from bonuslab.platform.grid.trial_state import TrialState
 
 STEPS = "env_steps"
 RETURN = "episode_return"
+WIN_RATE = "win_rate"
 EPISODIC_BONUS = "bonus_episodic/mean"
 GLOBAL_BONUS = "bonus_global/mean"
 INVERSE_LOSS = "inverse_dynamics_loss"
@@ -145,8 +146,9 @@ def contexts_text(contexts: str) -> str:
 
 
 def training_column(metric: str) -> str:
-    """The column of training episodes that says the same as an evaluation's: its last name, without `_mean`."""
-    return metric.rsplit("/", 1)[-1].removesuffix("_mean")
+    """The column of training episodes that says the same as an evaluation's: `episode_coverage` for its `coverage`."""
+    name = metric.rsplit("/", 1)[-1].removesuffix("_mean")
+    return name if name == WIN_RATE or name.startswith("episode_") else f"episode_{name}"
 
 
 def _namers(

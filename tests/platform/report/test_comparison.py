@@ -105,14 +105,14 @@ def test_aggregates_take_tasks_that_all_bonuses_have_or_leave_a_bonus_out(
 
 
 def test_metric_is_the_one_asked_for_or_named_or_there() -> None:
-    there = ["env_steps", "win_rate", "rooms", "evaluation/greedy/win_rate"]
-    assert choose_metric("rooms", "win_rate", there) == "rooms"
-    assert choose_metric(None, "rooms", there) == "rooms"
+    there = ["env_steps", "win_rate", "episode_rooms", "evaluation/greedy/win_rate"]
+    assert choose_metric("episode_rooms", "win_rate", there) == "episode_rooms"
+    assert choose_metric(None, "episode_rooms", there) == "episode_rooms"
     assert choose_metric(None, None, there) == "win_rate"
-    assert choose_metric(None, "evaluation/sampled/rooms", there) == "rooms"  # no evaluation yet
+    assert choose_metric(None, "evaluation/sampled/rooms", there) == "episode_rooms"  # no evaluation yet
     assert choose_metric(None, None, ["env_steps", "episode_return"]) == "episode_return"
     assert choose_metric(None, None, []) == "win_rate"
-    with pytest.raises(InvalidInput, match="did you mean rooms"):
-        choose_metric("room", None, there)
+    with pytest.raises(InvalidInput, match="did you mean episode_rooms"):
+        choose_metric("episode_room", None, there)
     with pytest.raises(InvalidInput, match="no trial has a row yet"):
-        choose_metric("rooms", None, [])
+        choose_metric("episode_rooms", None, [])
