@@ -122,6 +122,7 @@ class ReplayedLanes(ABC):
         terminated, truncated = np.zeros(self.num_lanes, np.bool_), np.zeros(self.num_lanes, np.bool_)
         finished: list[FinishedEpisode] = []
         lane = 0
+        self._foresee(chosen)
         try:  # one for all lanes: a context manager for each would show in the speed
             for lane, (episode, action) in enumerate(zip(self._episodes, chosen, strict=True)):
                 rewards.append(episode.step(action))
@@ -168,6 +169,9 @@ class ReplayedLanes(ABC):
     @abstractmethod
     def _checked(self, actions: np.ndarray) -> list[Any]:
         """Actions [N] as episodes take them; a bad one is refused."""
+
+    def _foresee(self, actions: list[Any]) -> None:  # noqa: B027 (most have nothing to do)
+        """Hear what all lanes are about to do, before the first does it."""
 
     def _metrics(self, episode: Any) -> dict[str, float]:
         """Further numbers of an episode that has ended."""

@@ -77,6 +77,10 @@ class Episode:
         self._begin(context)
         self._show()
 
+    def foresee(self, action: Action) -> None:
+        """Hear which `step` comes next, so that simulators of several episodes can work at the same time."""
+        self._simulator.foresee(action)
+
     def step(self, action: Action) -> float:
         """Take an action and return its reward, 0; `status` then says whether and how the episode ended."""
         self._step(action)

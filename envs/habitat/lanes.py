@@ -63,5 +63,9 @@ class HabitatLanes(ReplayedLanes):
     def _checked(self, actions: np.ndarray) -> list[Action]:
         return [check_action(action) for action in actions.tolist()]
 
+    def _foresee(self, actions: list[Action]) -> None:
+        for episode, action in zip(self._episodes, actions, strict=True):
+            episode.foresee(action)  # type: ignore[attr-defined]
+
     def _metrics(self, episode: Episode) -> dict[str, float]:
         return {"coverage": episode.coverage}

@@ -72,6 +72,10 @@ class Simulator(Protocol):
         """Load a scene, if another one is loaded, and put the agent there."""
         ...
 
+    def foresee(self, action: Action) -> None:
+        """Hear which `act` comes next, to be followed by `render`: whoever works elsewhere can begin."""
+        ...
+
     def act(self, action: Action) -> None:
         """Move or turn; a wall is slid along. STOP does nothing here."""
         ...

@@ -78,6 +78,9 @@ class ApartmentSimulator:
         """Go to an apartment."""
         self._apartment, self._pose = apartment(scene), start
 
+    def foresee(self, action: Action) -> None:
+        """There is nothing to begin: the work is done in this process."""
+
     def act(self, action: Action) -> None:
         """Move or turn."""
         x, y, z, heading = self._pose

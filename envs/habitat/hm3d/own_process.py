@@ -33,11 +33,23 @@ class HM3DSimulator:
         self._settings = dataset, size, gpu_device
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
+        self._asked: list[str] = []
+        """Questions whose answers are still to come."""
         self._pose: Pose | None = None
 
     def begin(self, scene: int, start: Pose) -> None:
         """Load a house, if another one is loaded, and put the agent there."""
         self._pose = self._call("begin", str(self._scene_file(scene)), start)
+
+    def foresee(self, action: Action) -> None:
+        """Ask for the step and its picture now, and take the answers when they are wanted."""
+        connection = self._connection or self._start()
+        try:
+            connection.send(("act", (action,)))
+            connection.send(("look", ()))
+        except OSError:
+            return  # `act` will say so
+        self._asked += ["act", "look"]
 
     def act(self, action: Action) -> None:
         """Move or turn; habitat-sim slides along walls."""
@@ -67,7 +79,13 @@ class HM3DSimulator:
         """What `HabitatSim` answers, over there."""
         connection = self._connection or self._start()
         try:
-            connection.send((name, arguments))
+            if name in self._asked[:1]:
+                self._asked.pop(0)
+            else:
+                while self._asked:  # what nobody wants any more
+                    connection.recv()
+                    self._asked.pop(0)
+                connection.send((name, arguments))
             fine, answer = connection.recv()
         except (EOFError, OSError) as error:
             raise RuntimeError(
@@ -98,6 +116,7 @@ class HM3DSimulator:
         assert self._process is not None
         assert self._connection is not None
         self._connection.close()
+        self._asked.clear()
         process, self._process, self._connection = self._process, None, None
         try:
             return process.wait(_SECONDS_TO_CLOSE)

@@ -45,11 +45,18 @@ class BareRoomSimulator:
     def __init__(self) -> None:
         self.closed = False
         self._pose, self._scene, self._acts = Pose(0, 0, 0, 0), 0, 0
+        self._foreseen: Action | None = None
 
     def begin(self, scene: int, start: Pose) -> None:
         self._scene, self._pose, self._acts = scene, start, 0
 
+    def foresee(self, action: Action) -> None:
+        assert self._foreseen is None
+        self._foreseen = action
+
     def act(self, action: Action) -> None:
+        assert self._foreseen in (None, action)
+        self._foreseen = None
         x, y, z, heading = self._pose
         self._acts += 1
         if action == Action.FORWARD:

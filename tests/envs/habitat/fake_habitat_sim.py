@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import enum
 import math
+import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -298,6 +300,7 @@ class Simulator:
             Simulator._drawing = None
 
     def get_sensor_observations(self, agent_ids: int = 0) -> dict[str, np.ndarray]:
+        time.sleep(float(os.environ.get("FAKE_SECONDS_TO_DRAW", 0)))
         seen = {}
         for camera in self.agents[agent_ids].agent_config.sensor_specifications:
             height, width = (int(pixels) for pixels in camera.resolution)  # type: ignore[attr-defined]

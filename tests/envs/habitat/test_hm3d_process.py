@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+import time
 from pathlib import Path
 
 import numpy as np
@@ -21,9 +22,40 @@ def file_of(scene: int) -> Path:
     return Path(f"{scene}.glb")
 
 
-def test_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True)
+def habitat_sim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes find the fake under the real one's name."""
     shutil.copy(fake.__file__, tmp_path / "habitat_sim.py")
     monkeypatch.syspath_prepend(tmp_path)
+
+
+def test_simulators_that_hear_what_comes_draw_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_SECONDS_TO_DRAW", "0.5")
+    simulators = [HM3DSimulator(file_of, "default", 32, 0) for _ in range(3)]
+    rgb, depth = np.zeros((32, 32, 3), np.uint8), np.zeros((32, 32), np.float32)
+    for simulator in simulators:
+        simulator.begin(0, START)
+    began = time.perf_counter()
+    for simulator in simulators:
+        simulator.foresee(Action.LEFT)
+    for simulator in simulators:
+        simulator.act(Action.LEFT)
+        simulator.render(rgb, depth)
+        assert simulator.pose.heading == pytest.approx(0.4 + np.radians(10))
+        assert (depth == 2.5).all()
+    assert time.perf_counter() - began < 1.2  # one after another: 1.5
+
+    first = simulators[0]
+    first.foresee(Action.LEFT)
+    first.begin(0, START)  # after all: answers to what nobody wants any more are passed over
+    assert first.pose == pytest.approx(START)
+    first.act(Action.RIGHT)
+    assert first.pose.heading == pytest.approx(0.4 - np.radians(10))
+    for simulator in simulators:
+        simulator.close()
+
+
+def test_processes() -> None:
     one, other = (HM3DSimulator(file_of, "default", 32, 0) for _ in range(2))
     for simulator in (one, other):  # in one process the second would crash
         simulator.begin(0, START)
