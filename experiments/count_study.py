@@ -25,12 +25,14 @@ from bonuslab.platform.grid.share import Share
 ALL_CONTEXTS = ("1", "3", "5", "10", "inf")
 SMALL_ROOMS = "MultiRoom-N8-S5"
 """Eight, because some single maps of six rooms were solved without any bonus."""
+FEW_ROOMS = "MultiRoom-N4-S5"
+"""Four, because counts of messages did not solve eight within the steps of this scale."""
 MINUTE_ROWS = (Row(SMALL_ROOMS, ("1", "inf"), "position", "MultiRoom-N6-Lava"),)
 LAPTOP_ROWS = (
     Row(SMALL_ROOMS, ALL_CONTEXTS, "position", "MultiRoom-N6-Lava", (*KINDS, ADAPTIVE)),
     Row("Corridor-R3", ("1",), "position", "Corridor-R5"),
     Row("KeyRoom-S5", ("inf",), "message", "KeyRoom-S10"),
-    Row(SMALL_ROOMS, ("inf",), "message", "MultiRoom-N6-Lava"),
+    Row(FEW_ROOMS, ("inf",), "message", "MultiRoom-N6-Lava"),
 )
 ROWS: dict[str, Sequence[Row]] = {
     "smoke": (Row("MultiRoom-N2-S4", ("1",), "position", "MultiRoom-N6-Lava", ("none", "combined")),),
