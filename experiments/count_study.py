@@ -1,12 +1,13 @@
 """When do global and when do episodic counts work? The paper's tables of section 3 and its appendix.
 
-    python experiments/count_study.py [--scale smoke | minute | laptop | paper] [--plan] …
+    python experiments/count_study.py [--scale smoke | minute | laptop | sweep | paper] [--plan] …
 
 Counts of positions or messages, over all episodes (global), within one (episodic), their product (combined), and
 `adaptive`, which leans to the one that goes with high returns. `minute` is the core: eight small rooms, one map or ever
-new ones. `laptop` has every row of the tables on smaller versions of the same tasks, `paper` the paper's own. The same
-command again goes on where it was interrupted. Beside the grid's report it writes `study/`: the finding as a picture,
-tables beside the paper's, and every trial's curve as CSV. What came out of it: experiments/results/README.md.
+new ones. `laptop` has every row of the tables on smaller versions of the same tasks, `paper` the paper's own, and
+`sweep` asks whether the global bonus fails for its scale alone. The same command again goes on where it was
+interrupted. Beside the grid's report it writes `study/`: the finding as a picture, tables beside the paper's, and every
+trial's curve as CSV. What came out of it: experiments/results/README.md.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ ROWS: dict[str, Sequence[Row]] = {
     "smoke": (Row("MultiRoom-N2-S4", ("1",), "position", "MultiRoom-N6-Lava", ("none", "combined")),),
     "minute": MINUTE_ROWS,
     "laptop": LAPTOP_ROWS,
+    "sweep": (Row(SMALL_ROOMS, ("1", "10"), "position", "MultiRoom-N6-Lava", ("global",)),),
     "paper": PAPER_ROWS,
 }
 """What each scale trains."""
@@ -104,6 +106,17 @@ EXPERIMENT = Experiment(
             seeds=range(5),
             settings=SMALL | {"total_env_steps": 180_000},
             coefficients=COEFFICIENTS,
+        ),
+        "sweep": scale_of(
+            "sweep",
+            "can any scale of the global bonus save it from many contexts? about half an hour on two cores",
+            seeds=[5, 6],
+            settings=SMALL | {"total_env_steps": 160_000},
+            variants={
+                f"{kind} {coefficient:g}": {"normalise": kind, "coefficient": coefficient}
+                for kind, middle in (("std", 0.015), ("reference", 0.15), ("none", 0.1))
+                for coefficient in (middle / 10, middle, 10 * middle)
+            },
         ),
         "paper": scale_of(
             "paper",
