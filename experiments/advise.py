@@ -28,8 +28,8 @@ from bonuslab.experiments.value_functions.sampling import FEATURES, QUICK, Sampl
 from bonuslab.experiments.value_functions.similarity import Similarity
 from bonuslab.platform.cli.tasks import short_name
 
-RESULTS = Path(__file__).parent / "results"
-"""Where the count study keeps its outcome."""
+RESULTS = Path(__file__).parent / "results" / "count_study-laptop"
+"""Where the largest count study keeps its outcome; the others have trained parts of it."""
 
 _BONUSES = {
     "global": "count.global({0})",

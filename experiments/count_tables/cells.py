@@ -50,6 +50,12 @@ def cells(comparison: Comparison, rows: Sequence[Row]) -> list[Cell]:
     return found
 
 
+def seeds_text(found: Sequence[Cell]) -> str:
+    """`5 seeds`, or `3 to 5 seeds` where cells have different numbers of them."""
+    counts = [len(cell.values) for cell in found]
+    return f"{' to '.join(map(str, dict.fromkeys((min(counts), max(counts)))))} seeds"
+
+
 def paper_cell(row: Row, contexts: str, kind: str) -> tuple[float, float] | None:
     """What the paper prints for the setting that a row stands for."""
     wanted = (row.paper_task, contexts, row.feature, kind)

@@ -9,7 +9,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bonuslab.experiments.count_tables.cells import Cell
+from bonuslab.experiments.count_tables.cells import Cell, seeds_text
 from bonuslab.experiments.count_tables.rows import ADAPTIVE, KINDS, Row
 from bonuslab.platform.grid.palette import SCOPE_COLOURS
 from bonuslab.platform.report.drawing import FAINT, INK, STYLE
@@ -35,7 +35,7 @@ def draw_finding(found: Sequence[Cell], folder: Path) -> Path:
             own, paper = grid.pop(0), grid.pop(0)
             here = [cell for cell in found if cell.row == row]
             _over_contexts(own, row, {cell: (cell.mean, cell.std, cell.values) for cell in here})
-            own.set_title(f"{row.name}\nours, {max(len(cell.values) for cell in here)} seeds")
+            own.set_title(f"{row.name}\nours, {seeds_text(here)}")
             _over_contexts(paper, row, {cell: (*cell.paper, ()) for cell in here if cell.paper})
             paper.set_title(f"{row.paper_task}, {row.feature}s\nthe paper’s, 5 seeds")
         if single:
@@ -77,7 +77,8 @@ def _side_by_side(axes: Axes, rows: Sequence[Row], values: Values, of_paper: boo
         of_kind = {rows.index(cell.row): value for cell, value in values.items() if cell.kind == kind}
         aside = (number - (len(kinds) - 1) / 2) * 2 * _ASIDE
         _points(axes, kind, [place + aside for place in of_kind], list(of_kind.values()), line="none")
-    names = [row.paper_task if of_paper else row.task for row in rows]
+    # In two lines, or neighbours would overlap.
+    names = [(row.paper_task if of_paper else row.task).replace("-", "-\n", 1) for row in rows]
     _ticks(
         axes,
         [

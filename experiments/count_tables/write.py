@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from bonuslab.algorithms.bonuses import parse
-from bonuslab.experiments.count_tables.cells import Cell, cells
+from bonuslab.experiments.count_tables.cells import Cell, cells, seeds_text
 from bonuslab.experiments.count_tables.figure import draw_finding
 from bonuslab.experiments.count_tables.rows import ADAPTIVE, KINDS, Row, bonus_text
 from bonuslab.platform.grid.folder import GridFolder
@@ -44,10 +44,9 @@ def table(found: Sequence[Cell]) -> str:
         here = {cell.kind: cell for cell in found if (cell.row, cell.contexts) == (row, contexts)}
         texts = [_cell_text(here[kind]) if kind in here else "" for kind in kinds]
         lines.append(f"| {row.task} | {row.feature}s | {contexts_text(contexts)} | {' | '.join(texts)} |")
-    seeds = sorted({len(cell.values) for cell in found})
     note = (
         f"Return at the end of training (mean over the last tenth of the steps), mean ± standard deviation over "
-        f"{' to '.join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))} seeds; "
+        f"{seeds_text(found)}; "
         "in italics the paper's number for the full-size task."
     )
     return "\n".join([*lines, "", note, ""])
@@ -61,19 +60,22 @@ def _cell_text(cell: Cell) -> str:
 def _trials(results: GridResults, comparison: Comparison, rows: Sequence[Row]) -> str:
     """Every trial with its outcome and where it comes from."""
     come_from = origin(results.description)
-    features = {str(parse(bonus_text(kind, row.feature))): row.feature for row in rows for kind in (*KINDS, ADAPTIVE)}
+    kinds = {
+        str(parse(bonus_text(kind, row.feature))): (kind, row.feature) for row in rows for kind in (*KINDS, ADAPTIVE)
+    }
     win_rates = {score.trial.id: score.value for score in compare(results, WIN_RATE).scores}
 
     def row(score: Score) -> tuple[object, ...]:
         trial = score.trial
         labels = trial.description.labels
+        kind, feature = kinds.get(trial.bonus, (trial.scope, ""))
         return (
             trial.id,
             trial.task,
             trial.contexts,
             trial.bonus,
-            "" if trial.bonus == "none" else features.get(trial.bonus, ""),
-            trial.scope,
+            "" if kind == "none" else feature,
+            kind,
             labels.get("variant", ""),
             trial.seed,
             trial.state.stage,

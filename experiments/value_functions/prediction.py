@@ -139,10 +139,10 @@ def read_outcomes(path: Path) -> list[Outcome]:
 
 
 def _outcome(row: Mapping[str, str], rate: float) -> Outcome | None:
-    """One trial; None for a bonus that counts nothing, about which similarities of counted features say nothing."""
+    """One trial; None for a bonus that counts nothing, or that chooses its scope itself: nothing is predicted of it."""
     bonus = parse(row.get("bonus") or "none")
     feature = row.get("feature") or count_feature(str(bonus)) or (FEATURES[0] if bonus.scope == "none" else None)
-    if feature is None:
+    if feature is None or str(bonus).startswith("adaptive("):
         return None
     if feature not in FEATURES:
         raise unknown("feature", feature, FEATURES)

@@ -98,6 +98,7 @@ def test_reading_outcomes(tmp_path: Path) -> None:
         "MultiRoom-N6,inf,count.episodic(message) * count.global(message),0,0.5\n"
         "MultiRoom-N6,inf,none,0,0\n"
         "MultiRoom-N6,inf,e3b * rnd,0,0.8\n"
+        '"MultiRoom-N6",inf,"adaptive(count.episodic(position), count.global(position))",0,0.9\n'
         "MultiRoom-N6,inf,count.global(position),1,\n"
     )
     assert read_outcomes(path) == [
