@@ -101,10 +101,13 @@ class Calibration:
         return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def kind_of(settings: Mapping[str, Any], task: str) -> dict[str, Any]:
-    """Trials of one kind are about equally fast: they differ in task, seed, contexts and length alone."""
-    fixed = {"task": task, "seed": 0, "contexts": "inf", "total_env_steps": None, "evaluate_every_steps": 0}
-    return {**settings, **fixed, "checkpoint_every_steps": None}
+def kind_of(settings: Mapping[str, Any], first: Mapping[str, Any]) -> dict[str, Any]:
+    """Trials of one kind are about equally fast: they differ in task, seed, contexts and length alone.
+
+    `first` are the settings of the grid's first trial, on whose task and contexts the kind is measured.
+    """
+    place = {"task": first["task"], "contexts": first["contexts"], "seed": 0}
+    return {**settings, **place, "total_env_steps": None, "evaluate_every_steps": 0, "checkpoint_every_steps": None}
 
 
 def cache_file() -> Path:

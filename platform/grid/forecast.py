@@ -77,11 +77,11 @@ class Kinds:
     """The kinds of trials in a grid, each represented by its bonus and numbers on the grid's first task."""
 
     def __init__(self, trials: Sequence[TrialDescription]) -> None:
-        self._task = trials[0].settings["task"]
+        self._first = trials[0].settings
         self._found: dict[str, RunSettings] = {}
         for trial in trials:
             if (key := self._key(trial)) not in self._found:
-                self._found[key] = RunSettings.from_dict(kind_of(trial.settings, self._task))
+                self._found[key] = RunSettings.from_dict(kind_of(trial.settings, self._first))
 
     def of(self, trial: TrialDescription) -> RunSettings:
         """The kind of one trial."""
@@ -92,7 +92,7 @@ class Kinds:
         return [kind for kind in self._found.values() if calibration.known(kind) is None]
 
     def _key(self, trial: TrialDescription) -> str:
-        return json.dumps(kind_of(trial.settings, self._task), sort_keys=True)
+        return json.dumps(kind_of(trial.settings, self._first), sort_keys=True)
 
 
 def planned(

@@ -107,7 +107,7 @@ def test_kinds_differ_in_what_makes_them_slow() -> None:
     kinds = Kinds(trials)
     assert len({kinds.of(trial).bonus for trial in trials}) == 2
     assert len({kinds.of(trial) for trial in trials}) == 2
-    assert kind_of(trials[-1].settings, "X")["seed"] == 0
+    assert kind_of(trials[-1].settings, trials[0].settings)["seed"] == 0
 
 
 def test_a_measurement_is_real_and_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
