@@ -95,7 +95,7 @@ EXPERIMENT = Experiment(
         ),
         "minute": scale_of(
             "minute",
-            "the core of the finding: eight small rooms, one map or ever new ones; about ten minutes on two cores",
+            "the core of the finding: eight small rooms, one map or ever new ones; eleven minutes on two cores",
             seeds=[0, 1],
             settings=SMALL | {"total_env_steps": 160_000},
             coefficients=COEFFICIENTS,
