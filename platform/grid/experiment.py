@@ -76,7 +76,10 @@ class Scale:
         values = {**self.settings, **changes}
         for plugin in values.get("plugins", ()):
             load_plugin(plugin)
-        overrides = {**dict(values.pop("overrides", ())), **self.variants[point.variant]}
+        values.pop("overrides", None)
+        # What is set for all trials, such as by --set, goes before what a combination would have of its own.
+        named = (changes.get("overrides", ()), self.settings.get("overrides", ()), self.variants[point.variant])
+        overrides = {name: value for several in named for name, value in dict(several).items()}
         env = dict(values.pop("env", ()))
         settings = RunSettings(
             task=point.task,

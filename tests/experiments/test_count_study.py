@@ -72,6 +72,16 @@ def test_the_laptop_scale_has_all_contexts_and_the_adaptive_bonus() -> None:
     assert len(positions) == 5 * 5
 
 
+def test_a_coefficient_that_is_set_holds_for_the_product_too() -> None:
+    def coefficients(**overrides: float) -> set[float | None]:
+        trials = EXPERIMENT.selected("minute", seeds=[0], overrides=overrides).trials()
+        return {dict(trial.settings["overrides"]).get("coefficient") for trial in trials}
+
+    assert coefficients() == {None, 0.05}
+    assert coefficients(coefficient=0.2) == {0.2}
+    assert coefficients(discount=0.9) == {None, 0.05}
+
+
 def test_cells_hold_the_final_returns_beside_the_papers(grid: GridFolder) -> None:
     results, metric = load(grid, lambda columns: "episode_return")
     found = {(cell.contexts, cell.kind): cell for cell in cells(compare(results, metric), ROWS["minute"])}
