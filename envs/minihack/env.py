@@ -36,6 +36,7 @@ class MiniHackEnv(gym.Env[Observation, int]):
         held_out: bool = False,
         stream: int | Sequence[int] = 0,
         max_steps: int | None = None,
+        penalty_step: float | None = None,
         render_mode: str | None = None,
     ) -> None:
         """`task` with so many `contexts`, drawn from `seed`; see `Contexts` for `held_out` and `stream`."""
@@ -47,7 +48,7 @@ class MiniHackEnv(gym.Env[Observation, int]):
         self.observation_space = observation_space()
         self.action_space: gym.spaces.Discrete = action_space(self.task)  # type: ignore[assignment]
         self.render_mode = render_mode
-        self._episode = Episode(self.task, max_steps)
+        self._episode = Episode(self.task, max_steps, penalty_step=penalty_step)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

@@ -19,8 +19,8 @@ EndStatus = Literal["running", "won", "died", "step_limit", "aborted"]
 """`aborted`: the game stopped by itself without the agent's death, which no known level brings about."""
 
 REWARD_WIN: Final = 1.0
-REWARD_FROZEN: Final = -0.01
-"""Added on each step on which the game's time does not advance."""
+PENALTY_STEP: Final = -0.01
+"""MiniHack's: added on each step on which the game's time does not advance, such as a walk into a wall."""
 
 _APPLY: Final = int(nethack.Command.APPLY)
 _YES: Final = ord("y")
@@ -41,11 +41,17 @@ class Episode:
     """Plays a task in one game. `begin` starts an episode on a context, `step` takes an action."""
 
     def __init__(
-        self, task: Task, max_steps: int | None = None, buffers: Mapping[str, np.ndarray] | None = None
+        self,
+        task: Task,
+        max_steps: int | None = None,
+        buffers: Mapping[str, np.ndarray] | None = None,
+        *,
+        penalty_step: float | None = None,
     ) -> None:
         """Episodes of `task` that show what happens in `buffers` (arrays of their own if None)."""
         self.task = task
         self.max_steps = task.max_steps if max_steps is None else check_max_steps(max_steps)
+        self.penalty_step = PENALTY_STEP if penalty_step is None else check_penalty_step(penalty_step)
         self.game = Game(
             task.character,
             autopickup=task.autopickup,
@@ -90,7 +96,7 @@ class Episode:
         time = clock[TIME]
         game.play(key)
         self._actions.append(action)
-        reward = REWARD_FROZEN if clock[TIME] == time else 0.0
+        reward = self.penalty_step if clock[TIME] == time else 0.0
         if self._judge():
             reward += REWARD_WIN
         self.total_reward += reward
@@ -189,3 +195,11 @@ def check_max_steps(max_steps: object) -> int:
     if isinstance(max_steps, bool) or not isinstance(max_steps, int | np.integer) or max_steps < 1:
         raise InvalidInput(f"max_steps {max_steps!r} cannot be used; allowed: whole numbers from 1")
     return int(max_steps)
+
+
+def check_penalty_step(penalty: object) -> float:
+    """`penalty` as the reward of a step that takes no time."""
+    is_number = isinstance(penalty, int | float | np.number) and not isinstance(penalty, bool)
+    if not is_number or not -1 <= float(penalty) <= 0:  # type: ignore[arg-type]
+        raise InvalidInput(f"penalty_step {penalty!r} cannot be used; allowed: numbers from -1 to 0")
+    return float(penalty)  # type: ignore[arg-type]

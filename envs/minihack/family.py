@@ -9,7 +9,7 @@ from bonuslab.envs.family import Album, refuse_unknown_settings
 from bonuslab.envs.lanes import Lanes
 from bonuslab.envs.minihack.contexts import parse_count
 from bonuslab.envs.minihack.env import MiniHackEnv
-from bonuslab.envs.minihack.episode import check_max_steps
+from bonuslab.envs.minihack.episode import check_max_steps, check_penalty_step
 from bonuslab.envs.minihack.lanes import MiniHackLanes
 from bonuslab.envs.minihack.tasks import task
 
@@ -18,7 +18,7 @@ class MiniHackFamily:
     """Every task of `bonuslab tasks`, the parametric ones included; see `envs.family.Family`."""
 
     name = "minihack"
-    settings = ("max_steps",)
+    settings = ("max_steps", "penalty_step")
     many_contexts = True
 
     def canonical_name(self, name: str) -> str:
@@ -32,6 +32,8 @@ class MiniHackFamily:
         parse_count(settings.get("contexts"))
         if settings.get("max_steps") is not None:
             check_max_steps(settings["max_steps"])
+        if settings.get("penalty_step") is not None:
+            check_penalty_step(settings["penalty_step"])
 
     def make_lanes(self, name: str, num_lanes: int, **settings: Any) -> Lanes:
         """N games."""

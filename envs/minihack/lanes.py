@@ -33,6 +33,7 @@ class MiniHackLanes(ReplayedLanes):
         held_out: bool = False,
         stream: int = 0,
         max_steps: int | None = None,
+        penalty_step: float | None = None,
     ) -> None:
         lanes = check_num_lanes(num_lanes)
         self.task = find_task(task)
@@ -43,7 +44,7 @@ class MiniHackLanes(ReplayedLanes):
             f"task {self.task.name}",
             [Contexts(contexts, seed, held_out=held_out, stream=(stream, lane)) for lane in range(lanes)],
             observation_buffers(lanes),
-            lambda buffers: Episode(self.task, max_steps, buffers),
+            lambda buffers: Episode(self.task, max_steps, buffers, penalty_step=penalty_step),
         )
 
     def _checked(self, actions: np.ndarray) -> list[int]:

@@ -25,6 +25,11 @@ class Cell:
     """Mean and standard deviation that the paper prints."""
 
     @property
+    def bonus(self) -> str:
+        """Its expression."""
+        return str(parse(bonus_text(self.kind, self.row.feature)))
+
+    @property
     def mean(self) -> float:
         """Over seeds."""
         return fmean(self.values)

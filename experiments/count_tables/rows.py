@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from bonuslab.platform.report.paper_numbers import RESULTS, Feature
 
@@ -29,6 +30,10 @@ class Row:
     """The paper's task that this one is or stands for."""
     kinds: tuple[str, ...] = KINDS
     """The bonuses that are compared."""
+    coefficients: tuple[tuple[str, float], ...] = ()
+    """By kind of bonus, where it is not the preset's."""
+    env: tuple[tuple[str, Any], ...] = ()
+    """Settings of its environment."""
 
     @property
     def name(self) -> str:

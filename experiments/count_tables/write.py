@@ -1,4 +1,4 @@
-"""Writes what a count study found: finding.png, table.md, trials.csv and curves.csv."""
+"""Writes what a count study found: finding.png, table.md, trials.csv, curves.csv, and variants.md if there are several."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ def write_study(grid: GridFolder, rows: Sequence[Row]) -> Path:
     out.mkdir(exist_ok=True)
     found = cells(comparison, rows)
     write_text(out / "table.md", table(found))
+    if len({_variant(score) for score in comparison.scores}) > 1:
+        write_text(out / "variants.md", variants_table(comparison, found))
     write_text(out / "trials.csv", _trials(results, comparison, rows))
     write_text(out / "curves.csv", _curves(results))
     return draw_finding(found, out)
@@ -52,6 +54,28 @@ def table(found: Sequence[Cell]) -> str:
     return "\n".join([*lines, "", note, ""])
 
 
+def variants_table(comparison: Comparison, found: Sequence[Cell]) -> str:
+    """A Markdown table of what every variant reached in every cell, each seed by itself."""
+    reached: dict[tuple[str, str, str, str], list[str]] = {}
+    for score in comparison.scores:
+        if score.value is not None:
+            trial = score.trial
+            key = (_variant(score), trial.task, trial.contexts, trial.bonus)
+            reached.setdefault(key, []).append(f"{score.value:.2f}")
+    heads = [f"{cell.kind}, {cell.row.task}, \\|C\\| = {contexts_text(cell.contexts)}" for cell in found]
+    lines = [f"| variant | {' | '.join(heads)} |", f"|{'---|' * (1 + len(found))}"]
+    for variant in dict.fromkeys(variant for variant, *_ in reached):
+        texts = [", ".join(reached.get((variant, cell.row.task, cell.contexts, cell.bonus), [])) for cell in found]
+        lines.append(f"| {variant} | {' | '.join(texts)} |")
+    return "\n".join(
+        [*lines, "", "Return at the end of training (mean over the last tenth of the steps), by seed.", ""]
+    )
+
+
+def _variant(score: Score) -> str:
+    return score.trial.description.labels.get("variant", "")
+
+
 def _cell_text(cell: Cell) -> str:
     own = f"{cell.mean:.2f} ± {cell.std:.2f}"
     return own if cell.paper is None else f"{own}<br>*{cell.paper[0]:.2f} ± {cell.paper[1]:.2f}*"
@@ -67,7 +91,6 @@ def _trials(results: GridResults, comparison: Comparison, rows: Sequence[Row]) -
 
     def row(score: Score) -> tuple[object, ...]:
         trial = score.trial
-        labels = trial.description.labels
         kind, feature = kinds.get(trial.bonus, (trial.scope, ""))
         return (
             trial.id,
@@ -76,7 +99,7 @@ def _trials(results: GridResults, comparison: Comparison, rows: Sequence[Row]) -
             trial.bonus,
             "" if kind == "none" else feature,
             kind,
-            labels.get("variant", ""),
+            _variant(score),
             trial.seed,
             trial.state.stage,
             trial.state.env_steps,

@@ -29,6 +29,7 @@ QUIET = {
     "TUNE_DISABLE_SIGINT_HANDLER": "1",  # ours lets the trials save their work first
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # the recorder writes what we read
     "TUNE_WARN_INSUFFICENT_RESOURCE_THRESHOLD_S": "1e9",
+    "TUNE_GLOBAL_CHECKPOINT_S": "1e9",  # ours hold what Tune would write over and over
     "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",
     "RAY_CHDIR_TO_TRIAL_DIR": "0",
     "RAY_AIR_NEW_OUTPUT": "0",

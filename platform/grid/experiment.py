@@ -80,7 +80,8 @@ class Scale:
         # What is set for all trials, such as by --set, goes before what a combination would have of its own.
         named = (changes.get("overrides", ()), self.settings.get("overrides", ()), self.variants[point.variant])
         overrides = {name: value for several in named for name, value in dict(several).items()}
-        env = dict(values.pop("env", ()))
+        values.pop("env", None)
+        env = {**dict(changes.get("env", ())), **dict(self.settings.get("env", ()))}
         settings = RunSettings(
             task=point.task,
             bonus=str(parse(point.bonus)),

@@ -150,6 +150,13 @@ def test_a_step_that_takes_no_time_costs_a_cent() -> None:
     room.close()
 
 
+def test_walls_can_be_free() -> None:
+    room = make("Labyrinth-Big", penalty_step=0)
+    room.reset(seed=0)
+    assert room.step(0)[1] == 0.0
+    room.close()
+
+
 @pytest.mark.parametrize("bad", [-1, 8, 1.0, "N", None, True])
 def test_a_bad_action_is_named(env: MiniHackEnv, bad: Any) -> None:
     env.reset(seed=0)
@@ -189,6 +196,8 @@ def test_other_bad_input(env: MiniHackEnv) -> None:
         env.reset(options={"contxt": 3})
     with pytest.raises(InvalidInput, match="max_steps 0"):
         make("MultiRoom-N6-Lava", max_steps=0)
+    with pytest.raises(InvalidInput, match="penalty_step 0.5 cannot"):
+        make("MultiRoom-N6-Lava", penalty_step=0.5)
     with pytest.raises(InvalidInput, match="render mode 'ansii'"):
         make("MultiRoom-N6-Lava", render_mode="ansii")
 

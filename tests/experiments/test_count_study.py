@@ -82,6 +82,22 @@ def test_a_coefficient_that_is_set_holds_for_the_product_too() -> None:
     assert coefficients(discount=0.9) == {None, 0.05}
 
 
+def test_settings_of_a_rows_environment_reach_its_trials_and_yield_to_the_users() -> None:
+    def limits(**settings: object) -> set[object]:
+        trials = EXPERIMENT.selected("laptop", seeds=[0], tasks=["Corridor-R3"], settings=settings).trials()
+        return {dict(trial.settings["env"]).get("max_steps") for trial in trials}
+
+    assert limits() == {400}
+    assert limits(env={"max_steps": 90}) == {90}
+
+
+def test_the_sweep_tries_some_scales_without_a_penalty() -> None:
+    trials = EXPERIMENT.selected("sweep", seeds=[5]).trials()
+    free = {trial.labels["variant"] for trial in trials if dict(trial.settings["env"]).get("penalty_step") == 0}
+    assert free == {"std 0.015, walls free", "none 0.1, walls free"}
+    assert len(trials) == (9 + 2) * 2
+
+
 def test_cells_hold_the_final_returns_beside_the_papers(grid: GridFolder) -> None:
     results, metric = load(grid, lambda columns: "episode_return")
     found = {(cell.contexts, cell.kind): cell for cell in cells(compare(results, metric), ROWS["minute"])}
@@ -112,6 +128,8 @@ def test_of_several_coefficients_a_cell_holds_the_best(tmp_path: Path) -> None:
     results, metric = load(folder, lambda columns: "episode_return")
     assert [cell.values for cell in cells(compare(results, metric), [row])] == [(0.9,)]
     assert paper_cell(row, "1", "combined") is None
+    table = (write_study(folder, [row]).parent / "variants.md").read_text()
+    assert "| low | 0.10 |\n| high | 0.90 |" in table
 
 
 def test_the_study_is_written_and_read_back(grid: GridFolder) -> None:
