@@ -32,6 +32,8 @@ class Row:
     """The bonuses that are compared."""
     coefficients: tuple[tuple[str, float], ...] = ()
     """By kind of bonus, where it is not the preset's."""
+    steps: tuple[tuple[str, int], ...] = ()
+    """Length of a trial by number of contexts, where it is not the scale's."""
     env: tuple[tuple[str, Any], ...] = ()
     """Settings of its environment."""
 
@@ -39,6 +41,15 @@ class Row:
     def name(self) -> str:
         """As tables print it."""
         return f"{self.task}, {self.feature}s"
+
+    def settings(self, contexts: str, kind: str) -> dict[str, Any]:
+        """Fields of `RunSettings` that trials of one cell have of their own."""
+        coefficient, steps = dict(self.coefficients).get(kind), dict(self.steps).get(contexts)
+        return {
+            "env": dict(self.env),
+            "overrides": {} if coefficient is None else {"coefficient": coefficient},
+            **({} if steps is None else {"total_env_steps": steps}),
+        }
 
 
 def bonus_text(kind: str, feature: Feature) -> str:

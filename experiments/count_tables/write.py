@@ -1,4 +1,4 @@
-"""Writes what a count study found: finding.png, table.md, trials.csv, curves.csv, and variants.md if there are several."""
+"""Writes what a count study found: finding.png, table.md, trials.csv, curves.csv; variants.md for several variants."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from bonuslab.platform.report.trial_results import RETURN, WIN_RATE, GridResults
 
 CURVE_POINTS = 40
 """Of each trial's curve; every point is the mean over its share of the steps."""
+_MEASURE = "Return at the end of training (mean over the last tenth of the steps)"
 
 
 def write_study(grid: GridFolder, rows: Sequence[Row]) -> Path:
@@ -47,9 +48,8 @@ def table(found: Sequence[Cell]) -> str:
         texts = [_cell_text(here[kind]) if kind in here else "" for kind in kinds]
         lines.append(f"| {row.task} | {row.feature}s | {contexts_text(contexts)} | {' | '.join(texts)} |")
     note = (
-        f"Return at the end of training (mean over the last tenth of the steps), mean ± standard deviation over "
-        f"{seeds_text(found)}; "
-        "in italics the paper's number for the full-size task."
+        f"{_MEASURE}, mean ± standard deviation over {seeds_text(found)}; in italics the paper's number for the "
+        "full-size task."
     )
     return "\n".join([*lines, "", note, ""])
 
@@ -67,9 +67,7 @@ def variants_table(comparison: Comparison, found: Sequence[Cell]) -> str:
     for variant in dict.fromkeys(variant for variant, *_ in reached):
         texts = [", ".join(reached.get((variant, cell.row.task, cell.contexts, cell.bonus), [])) for cell in found]
         lines.append(f"| {variant} | {' | '.join(texts)} |")
-    return "\n".join(
-        [*lines, "", "Return at the end of training (mean over the last tenth of the steps), by seed.", ""]
-    )
+    return "\n".join([*lines, "", f"{_MEASURE}, seed by seed.", ""])
 
 
 def _variant(score: Score) -> str:

@@ -83,7 +83,7 @@ def selected_scale(given: dict[str, Any], experiment: Experiment) -> Scale:
     if "plugin" in given:
         settings["plugins"] = tuple(str(Path(path).expanduser().resolve()) for path in given["plugin"])
     if "env" in given:
-        settings["env"] = {**dict(base.settings.get("env", ())), **dict(map(parse_env_setting, given["env"]))}
+        settings["env"] = dict(map(parse_env_setting, given["env"]))
     algorithm = base.settings.get("algorithm", "impala")
     overrides = dict(parse_override(text, algorithm) for text in given.get("set", ()))
     return experiment.selected(name, given.get("suite"), settings, overrides, **axes)

@@ -47,6 +47,8 @@ class Scale:
     suite: str = ""
     """Name of the list that the tasks are, if they are one."""
     adjust: Adjust = lambda point: {}
+    chosen: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of `RunSettings` that the user has set; they go before all others, but numbers of a variant stay."""
 
     def trials(self) -> list[TrialDescription]:
         """All trials, each checked; two that are the same are refused.
@@ -73,15 +75,12 @@ class Scale:
         from bonuslab.platform.grid.trial_names import labels_of, trial_id
         from bonuslab.platform.run_settings import RunSettings
 
-        values = {**self.settings, **changes}
+        layers = (self.settings, changes, self.chosen)
+        overrides = _joined("overrides", layers) | self.variants[point.variant]
+        env = _joined("env", layers)
+        values = {name: value for layer in layers for name, value in layer.items() if name not in ("overrides", "env")}
         for plugin in values.get("plugins", ()):
             load_plugin(plugin)
-        values.pop("overrides", None)
-        # What is set for all trials, such as by --set, goes before what a combination would have of its own.
-        named = (changes.get("overrides", ()), self.settings.get("overrides", ()), self.variants[point.variant])
-        overrides = {name: value for several in named for name, value in dict(several).items()}
-        values.pop("env", None)
-        env = {**dict(changes.get("env", ())), **dict(self.settings.get("env", ()))}
         settings = RunSettings(
             task=point.task,
             bonus=str(parse(point.bonus)),
@@ -125,7 +124,7 @@ class Experiment:
         overrides: Mapping[str, Any] | None = None,
         **axes: Any,
     ) -> Scale:
-        """A scale with some axes (`tasks`, `bonuses`, `seeds`, `contexts`, `share`) and settings replaced."""
+        """A scale with some axes (`tasks`, `bonuses`, `seeds`, `contexts`, `share`) replaced and settings chosen."""
         base = self.scale(scale)
         if suite is not None:
             if suite not in self.suites:
@@ -133,7 +132,9 @@ class Experiment:
             axes |= {"tasks": self.suites[suite], "suite": suite}
         elif "tasks" in axes:
             axes["suite"] = ""
-        merged = {**base.settings, **(settings or {})}
-        if overrides:
-            merged["overrides"] = {**dict(base.settings.get("overrides", ())), **overrides}
-        return replace(base, settings=merged, **axes)
+        return replace(base, chosen={**(settings or {}), "overrides": overrides or {}}, **axes)
+
+
+def _joined(name: str, layers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The pairs called `name` of all layers; of those that are named twice the last ones."""
+    return {key: value for layer in layers for key, value in dict(layer.get(name, ())).items()}

@@ -196,8 +196,8 @@ def test_other_bad_input(env: MiniHackEnv) -> None:
         env.reset(options={"contxt": 3})
     with pytest.raises(InvalidInput, match="max_steps 0"):
         make("MultiRoom-N6-Lava", max_steps=0)
-    with pytest.raises(InvalidInput, match="penalty_step 0.5 cannot"):
-        make("MultiRoom-N6-Lava", penalty_step=0.5)
+    with pytest.raises(InvalidInput, match="penalty_step 1 cannot"):
+        make("MultiRoom-N6-Lava", penalty_step=1)
     with pytest.raises(InvalidInput, match="render mode 'ansii'"):
         make("MultiRoom-N6-Lava", render_mode="ansii")
 

@@ -91,6 +91,15 @@ def test_settings_of_a_rows_environment_reach_its_trials_and_yield_to_the_users(
     assert limits(env={"max_steps": 90}) == {90}
 
 
+def test_the_minute_scale_spends_its_steps_on_ever_new_maps() -> None:
+    def lengths(**settings: object) -> dict[str, int]:
+        trials = EXPERIMENT.selected("minute", seeds=[0], settings=settings).trials()
+        return {trial.labels["contexts"]: trial.settings["total_env_steps"] for trial in trials}
+
+    assert lengths() == {"1": 100_000, "inf": 180_000}
+    assert lengths(total_env_steps=2_048) == {"1": 2_048, "inf": 2_048}
+
+
 def test_the_sweep_tries_some_scales_without_a_penalty() -> None:
     trials = EXPERIMENT.selected("sweep", seeds=[5]).trials()
     free = {trial.labels["variant"] for trial in trials if dict(trial.settings["env"]).get("penalty_step") == 0}
