@@ -76,7 +76,7 @@ class Scale:
         from bonuslab.platform.run_settings import RunSettings
 
         layers = (self.settings, changes, self.chosen)
-        overrides = _joined("overrides", layers) | self.variants[point.variant]
+        overrides = {**_joined("overrides", layers), **self.variants[point.variant]}
         env = _joined("env", layers)
         values = {name: value for layer in layers for name, value in layer.items() if name not in ("overrides", "env")}
         for plugin in values.get("plugins", ()):
