@@ -80,12 +80,13 @@ class AdviseCommand:
         outcomes = read_outcomes(arguments.results) if arguments.results else study_outcomes()
         estimates = Estimates(QUICK, arguments.seed, lambda line: print(line, file=sys.stderr))
         found = {name: (estimates.sample(task, name), estimates.similarity(task, name, contexts)) for name in features}
-        here = [item for item in outcomes if item.task == task and item.feature in features]
+        here = [item for item in outcomes if item.task == task and item.feature in ("", *features)]
         rows = prediction_against_outcome(here, estimates.similarity)
         if arguments.json:
             print(json.dumps(_as_json(task, contexts, found, rows), indent=1))
         else:
-            print("\n".join(_sentences(task, contexts, found, rows)))
+            source = str(arguments.results) if arguments.results else "win rates of the count study"
+            print("\n".join(_sentences(task, contexts, found, rows, source)))
         return 0
 
 
@@ -122,7 +123,11 @@ def contexts_text(contexts: int | None) -> str:
 
 
 def _sentences(
-    task: str, contexts: int | None, found: dict[str, tuple[Sample, Similarity]], rows: list[Comparison]
+    task: str,
+    contexts: int | None,
+    found: dict[str, tuple[Sample, Similarity]],
+    rows: list[Comparison],
+    source: str,
 ) -> list[str]:
     lines = [f"{task}, {contexts_text(contexts)}"]
     for feature, (sample, similarity) in found.items():
@@ -137,13 +142,13 @@ def _sentences(
         ]
     lines += [
         "",
-        f"A similarity of {GLOBAL_FROM:.2f} or more predicts global, one below {EPISODIC_BELOW:.2f} episodic, anything "
-        "else combined: half-way between the paper's settings on which its own results change sides.",
+        f"An interval above {GLOBAL_FROM:.2f} predicts global, one below {EPISODIC_BELOW:.2f} episodic, any other "
+        "combined: half-way between the paper's settings on which its own results change sides.",
         "For learned features, whose similarity nobody can compute beforehand, the paper's answer is the product, "
         "such as e3b * rnd.",
     ]
     if rows:
-        lines += ["", "Prediction against outcome (win rates of the count study):"]
+        lines += ["", f"Prediction against outcome ({source}):"]
         lines += [f"  {_outcome_sentence(row)}" for row in rows]
     return lines
 
@@ -162,10 +167,11 @@ def _how_sentence(sample: Sample, similarity: Similarity) -> str:
         text += f", {sample.coverage.episodes:,} episodes, {sample.coverage.tried:.0%} of what can be done tried"
     if sample.left_out:
         text += f", {sample.left_out} contexts left out"
-    if similarity.run_low < similarity.run_high:
+    if similarity.runs is not None:
+        low, high = similarity.runs
         text += (
-            f". Single runs, each with {contexts_text(similarity.contexts)} of its own, "
-            f"lie between {similarity.run_low:.2f} and {similarity.run_high:.2f}"
+            f". Single runs, each with {contexts_text(similarity.contexts)} of its own, lie between {low:.2f} and "
+            f"{high:.2f}"
         )
     return f"{text}."
 
@@ -192,7 +198,7 @@ def _as_json(
                 "similarity": similarity.value,
                 "low": similarity.low,
                 "high": similarity.high,
-                "single_runs": [similarity.run_low, similarity.run_high],
+                "single_runs": similarity.runs,
                 "predicted": (scope := predict(similarity)),
                 "bonus": recommended_bonus(scope, feature),
                 "how": sample.how,

@@ -15,6 +15,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -82,14 +83,22 @@ def scale_of(
     `env` are settings of the environment by variant.
     """
     rows = ROWS[name]
-    own_settings = {
-        (row.task, contexts, bonus_text(kind, row.feature)): row.settings(contexts, kind)
-        for row in rows
-        for contexts, kind in product(row.contexts, row.kinds)
-    }
+    variants = list(further.get("variants", ()))
+
+    @cache
+    def own_settings() -> dict[tuple[str, str, str], dict[str, Any]]:
+        from bonuslab.algorithms.bonuses import parse  # loads PyTorch, which a declaration does not need
+
+        return {
+            (row.task, contexts, str(parse(bonus_text(kind, row.feature)))): row.settings(contexts, kind)
+            for row in rows
+            for contexts, kind in product(row.contexts, row.kinds)
+        }
 
     def belongs(point: Point) -> Mapping[str, Any] | None:
-        found = own_settings.get((point.task, point.contexts, point.bonus))
+        if point.bonus == "none" and point.variant in variants[1:]:
+            return None  # variants differ in the bonus
+        found = own_settings().get((point.task, point.contexts, point.bonus))
         return found and {**found, "env": {**found["env"], **(env or {}).get(point.variant, {})}}
 
     return Scale(
@@ -158,13 +167,14 @@ class CountStudyCommand(ExperimentCommand):
         """Run the grid, then draw and tabulate what it has."""
         status = super().run(arguments)
         given = vars(arguments)
-        if "plan" not in given and status in (0, 1):
+        if "plan" not in given:
             from bonuslab.experiments.count_tables.write import write_study
             from bonuslab.platform.grid.folder import GridFolder
 
             scale = given.get("scale", self.experiment.default_scale)
             folder = GridFolder.open(self._folder(given, scale))
-            print(f"the finding: {write_study(folder, ROWS[scale])}")
+            picture = write_study(folder, ROWS[scale])
+            print(f"the finding: {picture}" if picture else "no trial has results for the study's tables yet")
         return status
 
 

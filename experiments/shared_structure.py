@@ -36,8 +36,8 @@ from bonuslab.platform.cli.table import print_table
 from bonuslab.platform.cli.tasks import short_name
 from bonuslab.platform.run_folder import git_commit
 
-TASKS = ("MultiRoom-N6-Lava", "KeyRoom-S10", "Corridor-R5")
-"""The paper's three environments of section 3."""
+TASKS = ("MultiRoom-N6-Lava", "KeyRoom-S10", "Corridor-R5", "MultiRoom-N4-Locked", "MultiRoom-N6-LavaMonsters")
+"""The environments of the paper's count tables, of section 3 and of the appendix."""
 OUT = Path("runs/shared_structure")
 PACKAGES = ("bonuslab", "nle", "minihack", "numpy")
 
@@ -103,7 +103,8 @@ def _study(arguments: argparse.Namespace, words: list[str]) -> int:
         for (task, feature), (sample, _) in found.items()
         for reading, values in sample.readings.items()
     ]
-    known = {"the paper’s tables": paper_outcomes(), "the count study": outcomes}
+    source = str(arguments.results) if arguments.results else "the count study"
+    known = {"the paper’s tables": paper_outcomes(), source: outcomes}
     comparisons = {
         source: prediction_against_outcome(_of(found, given), estimates.similarity) for source, given in known.items()
     }
@@ -134,7 +135,12 @@ def _study(arguments: argparse.Namespace, words: list[str]) -> int:
 
 def _of(found: dict[tuple[str, str], tuple[Sample, list[Similarity]]], outcomes: list[Outcome]) -> list[Outcome]:
     """Outcomes in settings whose value functions were sampled."""
-    return [outcome for outcome in outcomes if (outcome.task, outcome.feature) in found]
+    tasks = {task for task, _ in found}
+    return [
+        outcome
+        for outcome in outcomes
+        if (outcome.task, outcome.feature) in found or (not outcome.feature and outcome.task in tasks)
+    ]
 
 
 def _make(folder: Path) -> None:

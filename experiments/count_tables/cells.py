@@ -43,14 +43,16 @@ class Cell:
 def cells(comparison: Comparison, rows: Sequence[Row]) -> list[Cell]:
     """Every cell of the tables that has a value, in the order of rows, contexts and kinds.
 
-    Where a study tries several coefficients, a cell holds the best of them, as the paper's do.
+    Where a study tries several variants, a cell holds the best of those that play the row's own environment, as the
+    paper's cells hold the best of several coefficients.
     """
     found = []
     for row in rows:
         for contexts in row.contexts:
             for kind in (*KINDS, ADAPTIVE):
-                values = _best_variant(comparison.scores, row.task, contexts, str(parse(bonus_text(kind, row.feature))))
-                if values:
+                bonus = str(parse(bonus_text(kind, row.feature)))
+                here = [score for score in comparison.scores if _belongs(score, row, contexts, bonus)]
+                if values := _best_variant(here):
                     found.append(Cell(row, contexts, kind, values, paper_cell(row, contexts, kind)))
     return found
 
@@ -58,7 +60,8 @@ def cells(comparison: Comparison, rows: Sequence[Row]) -> list[Cell]:
 def seeds_text(found: Sequence[Cell]) -> str:
     """`5 seeds`, or `3 to 5 seeds` where cells have different numbers of them."""
     counts = [len(cell.values) for cell in found]
-    return f"{' to '.join(map(str, dict.fromkeys((min(counts), max(counts)))))} seeds"
+    fewest, most = min(counts), max(counts)
+    return f"{fewest} to {most} seeds" if fewest < most else f"{most} seed{'s' if most > 1 else ''}"
 
 
 def paper_cell(row: Row, contexts: str, kind: str) -> tuple[float, float] | None:
@@ -70,10 +73,20 @@ def paper_cell(row: Row, contexts: str, kind: str) -> tuple[float, float] | None
     return None
 
 
-def _best_variant(scores: Sequence[Score], task: str, contexts: str, bonus: str) -> tuple[float, ...]:
+def _belongs(score: Score, row: Row, contexts: str, bonus: str) -> bool:
+    trial = score.trial
+    setting = (trial.task, trial.contexts, trial.bonus, dict(trial.description.settings.get("env", ())))
+    return score.value is not None and setting == (row.task, contexts, bonus, dict(row.env))
+
+
+def _best_variant(scores: Sequence[Score]) -> tuple[float, ...]:
     by_variant: dict[str, list[float]] = {}
     for score in scores:
-        trial = score.trial
-        if score.value is not None and (trial.task, trial.contexts, trial.bonus) == (task, contexts, bonus):
-            by_variant.setdefault(trial.description.labels.get("variant", ""), []).append(score.value)
+        if score.value is not None:
+            by_variant.setdefault(variant_of(score), []).append(score.value)
     return tuple(max(by_variant.values(), key=fmean)) if by_variant else ()
+
+
+def variant_of(score: Score) -> str:
+    """The variant of a score's trial."""
+    return score.trial.description.labels.get("variant", "")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from bonuslab.algorithms.bonuses import parse
-from bonuslab.experiments.count_tables.cells import Cell, cells, seeds_text
+from bonuslab.algorithms.catalogue import find as find_algorithm
+from bonuslab.experiments.count_tables.cells import Cell, cells, seeds_text, variant_of
 from bonuslab.experiments.count_tables.figure import draw_finding
 from bonuslab.experiments.count_tables.rows import ADAPTIVE, KINDS, Row, bonus_text
 from bonuslab.platform.grid.folder import GridFolder
@@ -24,22 +26,24 @@ CURVE_POINTS = 40
 _MEASURE = "Return at the end of training (mean over the last tenth of the steps)"
 
 
-def write_study(grid: GridFolder, rows: Sequence[Row]) -> Path:
-    """Write the folder `study` of a grid, finished or not, and return the path of its picture."""
+def write_study(grid: GridFolder, rows: Sequence[Row]) -> Path | None:
+    """Write the folder `study` of a grid, finished or not, and return the path of its picture; None: no results yet."""
     results, _ = load(grid, lambda columns: WIN_RATE)
     comparison = compare(results, RETURN)
+    found = cells(comparison, rows)
+    if not found:
+        return None
     out = grid.path / "study"
     out.mkdir(exist_ok=True)
-    found = cells(comparison, rows)
-    write_text(out / "table.md", table(found))
-    if len({_variant(score) for score in comparison.scores}) > 1:
+    write_text(out / "table.md", table(found, comparison))
+    if len({variant_of(score) for score in comparison.scores}) > 1:
         write_text(out / "variants.md", variants_table(comparison, found))
     write_text(out / "trials.csv", _trials(results, comparison, rows))
     write_text(out / "curves.csv", _curves(results))
     return draw_finding(found, out)
 
 
-def table(found: Sequence[Cell]) -> str:
+def table(found: Sequence[Cell], comparison: Comparison) -> str:
     """A Markdown table, ours above and the paper's below in each cell."""
     kinds = [kind for kind in (*KINDS, ADAPTIVE) if any(cell.kind == kind for cell in found)]
     lines = [f"| environment | counts | \\|C\\| | {' | '.join(kinds)} |", f"|{'---|' * (3 + len(kinds))}"]
@@ -51,6 +55,10 @@ def table(found: Sequence[Cell]) -> str:
         f"{_MEASURE}, mean ± standard deviation over {seeds_text(found)}; in italics the paper's number for the "
         "full-size task."
     )
+    if len({variant_of(score) for score in comparison.scores}) > 1:
+        note += " Of several variants a cell holds the best, chosen by these same numbers; variants.md has all."
+    for unit in comparison.partial:
+        note += f" {unit}: not finished, values at {comparison.steps[unit]:,} steps."
     return "\n".join([*lines, "", note, ""])
 
 
@@ -60,7 +68,7 @@ def variants_table(comparison: Comparison, found: Sequence[Cell]) -> str:
     for score in comparison.scores:
         if score.value is not None:
             trial = score.trial
-            key = (_variant(score), trial.task, trial.contexts, trial.bonus)
+            key = (variant_of(score), trial.task, trial.contexts, trial.bonus)
             reached.setdefault(key, []).append(f"{score.value:.2f}")
     heads = [f"{cell.kind}, {cell.row.task}, \\|C\\| = {contexts_text(cell.contexts)}" for cell in found]
     lines = [f"| variant | {' | '.join(heads)} |", f"|{'---|' * (1 + len(found))}"]
@@ -70,12 +78,8 @@ def variants_table(comparison: Comparison, found: Sequence[Cell]) -> str:
     return "\n".join([*lines, "", f"{_MEASURE}, seed by seed.", ""])
 
 
-def _variant(score: Score) -> str:
-    return score.trial.description.labels.get("variant", "")
-
-
 def _cell_text(cell: Cell) -> str:
-    own = f"{cell.mean:.2f} ± {cell.std:.2f}"
+    own = f"{cell.mean:.2f} ± {cell.std:.2f}" if len(cell.values) > 1 else f"{cell.mean:.2f}"
     return own if cell.paper is None else f"{own}<br>*{cell.paper[0]:.2f} ± {cell.paper[1]:.2f}*"
 
 
@@ -97,21 +101,29 @@ def _trials(results: GridResults, comparison: Comparison, rows: Sequence[Row]) -
             trial.bonus,
             "" if kind == "none" else feature,
             kind,
-            _variant(score),
+            variant_of(score),
             trial.seed,
             trial.state.stage,
             trial.state.env_steps,
             score.value,
             win_rates[trial.id],
             trial.state.wall_seconds,
+            _coefficient(trial.description.settings),
+            " ".join(f"{name}={value}" for name, value in dict(trial.description.settings["env"]).items()),
             *come_from,
         )
 
     header = (
         *("id", "task", "contexts", "bonus", "feature", "scope", "variant", "seed", "stage", "env_steps"),
-        *(RETURN, WIN_RATE, "wall_seconds", "commit", "versions"),
+        *(RETURN, WIN_RATE, "wall_seconds", "coefficient", "env", "commit", "versions"),
     )
     return csv_text(header, [row(score) for score in comparison.scores])
+
+
+def _coefficient(settings: Mapping[str, Any]) -> float:
+    """That of a trial's bonus."""
+    algorithm = find_algorithm(settings["algorithm"])
+    return float(algorithm.preset(settings["preset"], dict(settings["overrides"])).coefficient)
 
 
 def _curves(results: GridResults) -> str:

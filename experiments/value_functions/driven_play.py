@@ -52,6 +52,7 @@ class LeastTried:
         self._num_actions = num_actions
         self._deadly: dict[Cell, list[int]] = {}
         self._counts: dict[tuple[State, bool], np.ndarray] = defaultdict(lambda: np.zeros(num_actions))
+        self._taken: dict[State, set[int]] = defaultdict(set)
 
     def act(self, state: State, is_question: bool) -> int:
         """The next action."""
@@ -69,8 +70,12 @@ class LeastTried:
         goal = self._solution.states.plan.goal
         states = [state for state in self._solution.values if state.cell != goal]
         possible = sum(self._num_actions - len(self._deadly_steps(state.cell)) for state in states)
-        taken = sum(np.count_nonzero(self._counts[state, False]) for state in states if (state, False) in self._counts)
+        taken = sum(len(self._taken[state]) for state in states if state in self._taken)
         return taken / max(possible, 1)
+
+    def note(self, state: State, action: int) -> None:
+        """Somebody has taken an action that was no answer to a question."""
+        self._taken[state].add(action)
 
     def _deadly_steps(self, cell: Cell) -> list[int]:
         if cell not in self._deadly:
@@ -96,6 +101,8 @@ def drive(env: MiniHackEnv, solution: Solution, context: int, steps: int, seed: 
                 action = follower.act_in(state, observation)
             else:
                 action = least_tried.act(state, is_question(observation))
+            if not is_question(observation):
+                least_tried.note(state, action)
             observation, _, terminated, truncated, info = env.step(action)
             sightings.steps += 1
             if terminated or truncated:

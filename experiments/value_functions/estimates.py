@@ -133,12 +133,13 @@ class Estimates:
         ]
 
     def _find_plans(self, task: Task, wanted: int) -> dict[int, FloorPlan]:
-        """The plans of so many contexts, without those whose level could not be found out."""
+        """The plans of so many contexts, without those whose level, or a way to its goal, could not be found out."""
         known = self._plans.setdefault(task.name, {})
         ids = Contexts(wanted, self._seed).ids or ()
         with closing(make(task)) as env:
             for context in self._told([one for one in ids if one not in known], "mapped"):
-                known[context] = find_plan(env, context)
+                plan = find_plan(env, context)
+                known[context] = plan if plan is not None and _leads_to_goal(plan, task) else None
         plans = {context: plan for context in ids if (plan := known[context]) is not None}
         if not plans:
             raise InvalidInput(f"no level of {short_name(task)} could be found out in {wanted} contexts")
@@ -152,6 +153,14 @@ class Estimates:
                 self._tell(f"  {done} {number} of {len(items)} contexts")
                 last = time.monotonic()
             yield item
+
+
+def _leads_to_goal(plan: FloorPlan, task: Task) -> bool:
+    """Whether the plan shows a way; a surveyor that has seen the stairs may not have seen how to reach them."""
+    if task.applies_key:
+        solution = solve(GameStates(plan, task))
+        return solution.values.get(solution.states.start, 0.0) > 0
+    return bool(shortest_walk_values(plan)[plan.start] > 0)
 
 
 def _has_monsters(task: Task) -> bool:

@@ -88,9 +88,8 @@ def similarity_over_contexts(found: Mapping[tuple[str, str], Sequence[Similarity
     grid = figure.subplots(-(-len(found) // 3), 3, squeeze=False, sharey=True)
     for axes, ((task, feature), rows) in zip(grid.flat, found.items(), strict=False):
         places = range(len(rows))
-        axes.fill_between(
-            places, [one.run_low for one in rows], [one.run_high for one in rows], color=FAINT, alpha=0.15, lw=0
-        )
+        runs = [one.runs or (one.value, one.value) for one in rows]
+        axes.fill_between(places, [low for low, _ in runs], [high for _, high in runs], color=FAINT, alpha=0.15, lw=0)
         errors = [[one.value - one.low for one in rows], [one.high - one.value for one in rows]]
         axes.errorbar(
             places, [one.value for one in rows], errors, fmt="o-", color=SCOPE_COLOURS["global"], ms=3, capsize=2

@@ -41,7 +41,10 @@ def similarity_row(sample: Sample, similarity: Similarity) -> Row:
         "feature": sample.feature,
         "contexts": contexts,
         "similarity": similarity.value,
-        **{name: value for name, value in asdict(similarity).items() if name not in ("contexts", "value")},
+        "low": similarity.low,
+        "high": similarity.high,
+        "run_low": "" if similarity.runs is None else similarity.runs[0],
+        "run_high": "" if similarity.runs is None else similarity.runs[1],
         "predicted": predict(similarity),
         "paper": "" if paper is None else paper,
         "paper_global": returns[0] if returns and returns[0] is not None else "",
@@ -85,7 +88,7 @@ def comparison_row(source: str, row: Comparison) -> Row:
         "high": row.similarity.high,
         "predicted": row.predicted,
         "best": row.best,
-        **{scope: row.win_rates.get(scope, "") for scope in SCOPES},
+        **{scope: row.win_rates.get(scope, "") for scope in ("none", *SCOPES)},
         "agrees": "" if row.agrees is None else row.agrees,
     }
 

@@ -128,7 +128,8 @@ def play(env: MiniHackEnv, context: int, steps: int, seed: int) -> tuple[np.ndar
     longest = 1
     while sightings.steps < steps:
         is_scripted = sightings.episodes % SCRIPTED_EVERY == 0
-        length = _episode(env, context, game, explorer, random, env.max_steps if is_scripted else longest)
+        scripted = env.max_steps if is_scripted else int(random.integers(longest))
+        length = _episode(env, context, game, explorer, random, scripted)
         longest = length if is_scripted else longest
         sightings.steps += length
         for message in set().union(*game.messages):
@@ -151,10 +152,9 @@ def _episode(
     game: PlayedGame,
     explorer: Explorer,
     random: np.random.Generator,
-    most_scripted: int,
+    scripted: int,
 ) -> int:
-    """One episode; the scripted agent plays a random part of it first, or all of it. Returns its steps."""
-    scripted = env.max_steps if most_scripted == env.max_steps else int(random.integers(most_scripted))
+    """One episode, of which the scripted agent plays the first steps. Returns all of its steps."""
     observation, _ = env.reset(options={"context": context})
     game.begin()
     explorer.reset()

@@ -30,9 +30,9 @@ class Similarity:
     low: float
     high: float
     """Ends of the 95 % bootstrap interval of `value`, from resampling contexts."""
-    run_low: float
-    run_high: float
-    """Where 95 % of single runs lie, each with its own set of contexts; equal to the value for infinitely many."""
+    runs: tuple[float, float] | None
+    """Where 95 % of single runs lie, each with its own set of contexts; None where all are the same (one context, or
+    infinitely many), or where too few contexts were sampled to tell."""
 
 
 def cosines(values: np.ndarray) -> np.ndarray:
@@ -66,8 +66,7 @@ def similarities(
     found = []
     for count in counts:
         value, low_end, high_end = (with_repeats(end, count) for end in (unlimited, float(low), float(high)))
-        runs = (value, value) if count is None else _single_runs(gram, min(count, num), random)
-        found.append(Similarity(count, value, low_end, high_end, *runs))
+        found.append(Similarity(count, value, low_end, high_end, _single_runs(gram, count, value, random)))
     return found
 
 
@@ -76,10 +75,15 @@ def with_repeats(unlimited: float, count: int | None) -> float:
     return unlimited if count is None else 1 / count + (1 - 1 / count) * unlimited
 
 
-def _single_runs(gram: np.ndarray, count: int, random: np.random.Generator) -> tuple[float, float]:
-    """Where 95 % of the similarities of single sets of contexts lie."""
-    if count == 1:
-        return 1.0, 1.0
-    sets = [random.choice(len(gram), count, replace=False) for _ in range(RESAMPLES)]
+def _single_runs(
+    gram: np.ndarray, count: int | None, value: float, random: np.random.Generator
+) -> tuple[float, float] | None:
+    """Where 95 % of the similarities of single sets of contexts lie, around their mean `value`."""
+    num = len(gram)
+    if count is None or count == 1 or 2 * count > num:
+        return None
+    sets = [random.choice(num, count, replace=False) for _ in range(RESAMPLES)]
     low, high = np.quantile([gram[np.ix_(one, one)].mean() for one in sets], _ENDS)
-    return float(low), float(high)
+    # Sets of a small sample overlap and vary less than sets of all contexts do: the finite population correction.
+    widen = (1 - count / num) ** -0.5
+    return value + widen * (float(low) - value), value + widen * (float(high) - value)

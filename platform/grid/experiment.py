@@ -20,6 +20,7 @@ class Point:
 
     task: str
     bonus: str
+    """As `parse` writes it."""
     contexts: str
     seed: int
     variant: str
@@ -49,16 +50,20 @@ class Scale:
     adjust: Adjust = lambda point: {}
     chosen: Mapping[str, Any] = field(default_factory=dict)
     """Fields of `RunSettings` that the user has set; they go before all others, but numbers of a variant stay."""
+    chosen_axes: Sequence[str] = ()
+    """Those of tasks, bonuses and contexts that the user has set."""
 
     def trials(self) -> list[TrialDescription]:
         """All trials, each checked; two that are the same are refused.
 
         They run in this order: one seed of everything comes first, so that a grid tells something early.
         """
-        axes = product(self.seeds, self.tasks, self.contexts, self.bonuses, self.variants)
-        points = [Point(task, bonus, str(contexts), seed, variant) for seed, task, contexts, bonus, variant in axes]
         found: dict[str, TrialDescription] = {}
-        for point in points:
+        kept: list[Point] = []
+        axes = self._axes()
+        order = product(self.seeds, axes["tasks"], axes["contexts"], axes["bonuses"], self.variants)
+        for seed, task, contexts, bonus, variant in order:
+            point = Point(task, bonus, contexts, seed, variant)
             changes = self.adjust(point)
             if changes is None:
                 continue
@@ -66,12 +71,35 @@ class Scale:
             if trial.id in found:
                 raise InvalidInput(f"two trials of the grid are both called {trial.id}; name each task and bonus once")
             found[trial.id] = trial
+            kept.append(point)
+        self._require_chosen(axes, kept)
         if not found:
             raise InvalidInput("the selection has no trials")
         return list(found.values())
 
-    def _trial(self, point: Point, changes: Mapping[str, Any]) -> TrialDescription:
+    def _axes(self) -> dict[str, list[str]]:
         from bonuslab.algorithms.bonuses import load_plugin, parse
+
+        for plugin in {**self.settings, **self.chosen}.get("plugins", ()):
+            load_plugin(plugin)
+        return {
+            "tasks": list(self.tasks),
+            "contexts": [str(contexts) for contexts in self.contexts],
+            "bonuses": [str(parse(bonus)) for bonus in self.bonuses],
+        }
+
+    def _require_chosen(self, axes: Mapping[str, Sequence[str]], points: Sequence[Point]) -> None:
+        """Refuse what the user has chosen and `adjust` has left without a trial."""
+        used = {value for point in points for value in (point.task, point.contexts, point.bonus)}
+        for axis in self.chosen_axes:
+            for value in axes[axis]:
+                if value not in used:
+                    raise InvalidInput(
+                        f"--{axis} {value} has no trial: this experiment chooses which of its tasks, contexts and "
+                        "bonuses go together; --plan shows them"
+                    )
+
+    def _trial(self, point: Point, changes: Mapping[str, Any]) -> TrialDescription:
         from bonuslab.platform.grid.trial_names import labels_of, trial_id
         from bonuslab.platform.run_settings import RunSettings
 
@@ -79,11 +107,9 @@ class Scale:
         overrides = {**_joined("overrides", layers), **self.variants[point.variant]}
         env = _joined("env", layers)
         values = {name: value for layer in layers for name, value in layer.items() if name not in ("overrides", "env")}
-        for plugin in values.get("plugins", ()):
-            load_plugin(plugin)
         settings = RunSettings(
             task=point.task,
-            bonus=str(parse(point.bonus)),
+            bonus=point.bonus,
             contexts=point.contexts,
             seed=point.seed,
             overrides=tuple(overrides.items()),
@@ -132,7 +158,8 @@ class Experiment:
             axes |= {"tasks": self.suites[suite], "suite": suite}
         elif "tasks" in axes:
             axes["suite"] = ""
-        return replace(base, chosen={**(settings or {}), "overrides": overrides or {}}, **axes)
+        named = [axis for axis in ("tasks", "contexts", "bonuses") if axis in axes]
+        return replace(base, chosen={**(settings or {}), "overrides": overrides or {}}, chosen_axes=named, **axes)
 
 
 def _joined(name: str, layers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

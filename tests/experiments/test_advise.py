@@ -25,11 +25,11 @@ SMALL = Effort(known_contexts=12, solved_contexts=6, played_contexts=3, steps=60
 
 
 def similarity(value: float, spread: float = 0.0) -> Similarity:
-    return Similarity(None, value, value - spread, value + spread, value, value)
+    return Similarity(None, value, value - spread, value + spread, None)
 
 
 def test_the_papers_own_settings_get_the_papers_verdict() -> None:
-    """Wherever the paper trained both, the predicted one is the better; its product is the choice in between."""
+    """Wherever the paper gives a similarity, the predicted one is the better; its product is the choice in between."""
     for row in PAPER:
         predicted = predict(similarity(row.similarity))
         of_global, of_episodic = row.mean_return("global"), row.mean_return("episodic")
@@ -60,7 +60,9 @@ def test_prediction_against_outcome() -> None:
         return similarity(with_repeats({"position": 0.2, "message": 0.95}[feature], contexts))
 
     outcomes = [
-        Outcome("A", None, "position", "none", 0.0),
+        Outcome("A", None, "", "none", 0.0),
+        Outcome("A", 1, "", "none", 0.0),
+        Outcome("B", None, "", "none", 0.0),
         Outcome("A", None, "position", "global", 0.1),
         Outcome("A", None, "position", "episodic", 0.7),
         Outcome("A", None, "position", "episodic", 0.9),
@@ -71,8 +73,11 @@ def test_prediction_against_outcome() -> None:
         Outcome("A", 1, "position", "episodic", 0.97),
         Outcome("A", 3, "position", "global", 0.5),
         Outcome("A", 3, "position", "episodic", 0.9),
+        Outcome("A", 2, "message", "global", 0.97),
+        Outcome("A", 2, "message", "episodic", 0.89),
+        Outcome("A", 2, "message", "combined", 0.99),
     ]
-    infinite, message, single, three = prediction_against_outcome(outcomes, of)
+    infinite, message, single, three, border = prediction_against_outcome(outcomes, of)
     assert (infinite.predicted, infinite.best, infinite.agrees) == (
         "episodic",
         "combined",
@@ -80,7 +85,10 @@ def test_prediction_against_outcome() -> None:
     )  # within the tolerance
     assert infinite.win_rates["episodic"] == pytest.approx(0.8)
     assert (message.predicted, message.best, message.agrees) == ("global", "episodic", False)
-    assert (single.predicted, single.agrees) == ("global", None)  # both solve it
+    assert infinite.win_rates["none"] == message.win_rates["none"] == 0.0
+    assert (single.predicted, single.agrees) == ("global", None)  # both solve it, though none does not
+    assert single.best == "episodic"
+    assert (border.predicted, border.agrees) == ("global", True)  # 0.99 and 0.89 differ by no less than the tolerance
     assert (three.predicted, three.agrees) == ("combined", None)  # it was not trained
 
 
@@ -104,7 +112,7 @@ def test_reading_outcomes(tmp_path: Path) -> None:
     assert read_outcomes(path) == [
         Outcome("MultiRoom-N6", 3, "position", "global", 0.25),
         Outcome("MultiRoom-N6", None, "message", "combined", 0.5),
-        Outcome("MultiRoom-N6", None, "position", "none", 0.0),
+        Outcome("MultiRoom-N6", None, "", "none", 0.0),
     ]
     assert advise.study_outcomes(tmp_path) == read_outcomes(path)
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")

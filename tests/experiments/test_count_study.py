@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bonuslab.envs.errors import InvalidInput
 from bonuslab.experiments.count_study import EXPERIMENT, ROWS
 from bonuslab.experiments.count_tables.cells import cells, paper_cell
 from bonuslab.experiments.count_tables.rows import PAPER_ROWS, Row
@@ -58,7 +59,10 @@ def test_every_row_of_the_papers_tables_is_a_trial_of_its_scale() -> None:
     assert wanted <= there
     labels = [trial.labels for trial in EXPERIMENT.selected("paper", seeds=[0]).trials()]
     assert {label["variant"] for label in labels} == {"coefficient 0.1", "coefficient 1", "coefficient 10"}
-    assert len(labels) == 3 * (4 * sum(len(row.contexts) for row in PAPER_ROWS) - 1)  # none on N6-Lava, ∞: once
+    settings = sum(len(row.contexts) for row in PAPER_ROWS)
+    without = [label for label in labels if label["bonus"] == "none"]
+    assert len(without) == settings - 1  # with one coefficient only; that of N6-Lava, ∞, serves two features
+    assert len(labels) == 3 * 3 * settings + len(without)
 
 
 def test_the_laptop_scale_has_all_contexts_and_the_adaptive_bonus() -> None:
@@ -80,6 +84,14 @@ def test_a_coefficient_that_is_set_holds_for_the_product_too() -> None:
     assert coefficients() == {None, 0.05}
     assert coefficients(coefficient=0.2) == {0.2}
     assert coefficients(discount=0.9) == {None, 0.05}
+
+
+def test_what_the_user_asks_for_is_trained_or_refused() -> None:
+    trials = EXPERIMENT.selected("minute", bonuses=["none", "count.global"], seeds=[0]).trials()
+    assert [trial.labels["scope"] for trial in trials] == ["none", "global"] * 2
+    for axis, value in (("bonuses", "e3b"), ("contexts", "2"), ("tasks", "MultiRoom-N6-S5")):
+        with pytest.raises(InvalidInput, match=f"--{axis} {value} has no trial"):
+            EXPERIMENT.selected("minute", **{axis: [value]}).trials()
 
 
 def test_settings_of_a_rows_environment_reach_its_trials_and_yield_to_the_users() -> None:
@@ -137,12 +149,37 @@ def test_of_several_coefficients_a_cell_holds_the_best(tmp_path: Path) -> None:
     results, metric = load(folder, lambda columns: "episode_return")
     assert [cell.values for cell in cells(compare(results, metric), [row])] == [(0.9,)]
     assert paper_cell(row, "1", "combined") is None
-    table = (write_study(folder, [row]).parent / "variants.md").read_text()
+    picture = write_study(folder, [row])
+    assert picture is not None
+    table = (picture.parent / "variants.md").read_text()
     assert "| low | 0.10 |\n| high | 0.90 |" in table
+
+
+def test_variants_with_another_environment_are_no_part_of_the_tables(tmp_path: Path) -> None:
+    (row,) = ROWS["sweep"]
+    trials = EXPERIMENT.selected("sweep", seeds=[5], contexts=["1"]).trials()
+    folder = GridFolder(tmp_path / "grid")
+    folder.write(GridDescription("study", "count_study", "sweep", trials, []))
+    assert write_study(folder, [row]) is None  # nothing is known yet
+    for trial in trials:
+        own = folder.trial(trial.id)
+        value = 0.0 if trial.labels["variant"].endswith("free") else -0.5
+        own.progress.write_text(f"env_steps,episode_return\n80000,{value}\n160000,{value}\n")
+        TrialState(stage="finished", env_steps=160_000, total_env_steps=160_000).write(own.state_file)
+    results, metric = load(folder, lambda columns: "episode_return")
+    assert [cell.values for cell in cells(compare(results, metric), [row])] == [(-0.5,)]
+    picture = write_study(folder, [row])
+    assert picture is not None
+    assert "Of several variants a cell holds the best" in (picture.parent / "table.md").read_text()
+    with (picture.parent / "trials.csv").open(newline="") as file:
+        written = {row["variant"]: (row["coefficient"], row["env"]) for row in csv.DictReader(file)}
+    assert written["none 0.1, walls free"] == ("0.1", "penalty_step=0.0")
+    assert written["std 0.0015"] == ("0.0015", "")
 
 
 def test_the_study_is_written_and_read_back(grid: GridFolder) -> None:
     picture = write_study(grid, ROWS["minute"])
+    assert picture is not None
     assert picture.stat().st_size > 10_000
     out = picture.parent
     table = (out / "table.md").read_text()

@@ -57,9 +57,12 @@ def test_the_papers_finite_numbers_follow_from_its_infinite_one() -> None:
 
 def test_intervals(values: np.ndarray) -> None:
     one, three, unlimited = similarities(values, (1, 3, None))
-    assert (one.value, one.low, one.high, one.run_low, one.run_high) == (1, 1, 1, 1, 1)
+    assert (one.value, one.low, one.high, one.runs) == (1, 1, 1, None)
+    assert unlimited.runs is None
+    assert similarities(values, (5,))[0].runs is None  # nine contexts tell nothing of sets of five
     assert unlimited.low < unlimited.value < unlimited.high
-    assert three.run_low < three.low < three.value < three.high < three.run_high
+    assert three.runs is not None
+    assert three.runs[0] < three.low < three.value < three.high < three.runs[1]
     more = similarities(np.random.default_rng(3).random((200, 30)) ** 4, (None,))[0]
     assert more.high - more.low < unlimited.high - unlimited.low
     assert similarities(values, (None,), seed=4) == similarities(values, (None,), seed=4)
@@ -73,6 +76,16 @@ def test_the_interval_covers_the_truth() -> None:
     truth = similarities(random.random((1500, 12)) ** 4, (None,), resamples=50)[0].value
     found = [similarities(random.random((60, 12)) ** 4, (None,), resamples=300)[0] for _ in range(60)]
     assert sum(one.low <= truth <= one.high for one in found) >= 51  # 95 % would be 57
+
+
+def test_the_range_of_single_runs_is_that_of_all_contexts() -> None:
+    """Sets of ten from very many contexts, against what 40 of them say about such sets."""
+    random = np.random.default_rng(1)
+    true = similarities(random.random((1500, 12)) ** 4, (10,))[0].runs
+    found = [similarities(random.random((40, 12)) ** 4, (10,), resamples=2)[0].runs for _ in range(20)]
+    assert true is not None
+    widths = [high - low for low, high in filter(None, found)]
+    assert np.mean(widths) == pytest.approx(true[1] - true[0], rel=0.1)
 
 
 def test_what_cannot_be_compared() -> None:
