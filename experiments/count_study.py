@@ -137,7 +137,7 @@ EXPERIMENT = Experiment(
         ),
         "sweep": scale_of(
             "sweep",
-            "can any scale of the global bonus save it from many contexts? about half an hour on two cores",
+            "can any scale of the global bonus save it from many contexts? half an hour on two cores",
             seeds=[5, 6],
             settings=SMALL | {"total_env_steps": 160_000},
             variants=SWEEP | {f"{name}, walls free": SWEEP[name] for name in WALLS_FREE},
