@@ -84,7 +84,7 @@ def message_bars(sample: Sample) -> Figure:
 
 def similarity_over_contexts(found: Mapping[tuple[str, str], Sequence[Similarity]], counts: Sequence[str]) -> Figure:
     """One panel for each task and feature: ours with its interval, and the paper's numbers where it has them."""
-    figure = Figure(figsize=(6.75, 1.9 * -(-len(found) // 3)), layout="constrained")
+    figure = Figure(figsize=(6.75, 2.0 * -(-len(found) // 3)), layout="constrained")
     grid = figure.subplots(-(-len(found) // 3), 3, squeeze=False, sharey=True)
     for axes, ((task, feature), rows) in zip(grid.flat, found.items(), strict=False):
         places = range(len(rows))
@@ -98,7 +98,7 @@ def similarity_over_contexts(found: Mapping[tuple[str, str], Sequence[Similarity
         at = [place for place, value in enumerate(paper) if value is not None]
         axes.plot(at, [paper[place] for place in at], "x", color=_PAPER_COLOUR, ms=5, mew=1.2)
         axes.set_xticks(places, ["∞" if count == "inf" else count for count in counts])
-        axes.set_title(f"{task}, {feature}s")
+        axes.set_title(f"{task}\n{feature}s")
         axes.set_ylim(0, 1.05)
         axes.set_xlabel("number of contexts |C|")
     for axes in grid.flat[len(found) :]:
