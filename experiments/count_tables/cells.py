@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
+from typing import Any
 
 from bonuslab.algorithms.bonuses import parse
 from bonuslab.experiments.count_tables.rows import ADAPTIVE, KINDS, Row, bonus_text
@@ -43,15 +44,16 @@ class Cell:
 def cells(comparison: Comparison, rows: Sequence[Row]) -> list[Cell]:
     """Every cell of the tables that has a value, in the order of rows, contexts and kinds.
 
-    Where a study tries several variants, a cell holds the best of those that play the row's own environment, as the
-    paper's cells hold the best of several coefficients.
+    Where a study tries several variants, a cell holds the best of those that play the same environment as the first, as
+    the paper's cells hold the best of several coefficients.
     """
     found = []
     for row in rows:
         for contexts in row.contexts:
             for kind in (*KINDS, ADAPTIVE):
-                bonus = str(parse(bonus_text(kind, row.feature)))
-                here = [score for score in comparison.scores if _belongs(score, row, contexts, bonus)]
+                wanted = (row.task, contexts, str(parse(bonus_text(kind, row.feature))))
+                trials = [(score, score.trial) for score in comparison.scores]
+                here = [score for score, trial in trials if (trial.task, trial.contexts, trial.bonus) == wanted]
                 if values := _best_variant(here):
                     found.append(Cell(row, contexts, kind, values, paper_cell(row, contexts, kind)))
     return found
@@ -73,18 +75,17 @@ def paper_cell(row: Row, contexts: str, kind: str) -> tuple[float, float] | None
     return None
 
 
-def _belongs(score: Score, row: Row, contexts: str, bonus: str) -> bool:
-    trial = score.trial
-    setting = (trial.task, trial.contexts, trial.bonus, dict(trial.description.settings.get("env", ())))
-    return score.value is not None and setting == (row.task, contexts, bonus, dict(row.env))
-
-
 def _best_variant(scores: Sequence[Score]) -> tuple[float, ...]:
     by_variant: dict[str, list[float]] = {}
     for score in scores:
-        if score.value is not None:
+        # Returns of another environment, such as one without penalties, cannot be compared.
+        if score.value is not None and _env(score) == _env(scores[0]):
             by_variant.setdefault(variant_of(score), []).append(score.value)
     return tuple(max(by_variant.values(), key=fmean)) if by_variant else ()
+
+
+def _env(score: Score) -> dict[str, Any]:
+    return dict(score.trial.description.settings["env"])
 
 
 def variant_of(score: Score) -> str:
