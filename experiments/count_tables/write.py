@@ -36,7 +36,7 @@ def write_study(grid: GridFolder, rows: Sequence[Row]) -> Path | None:
     out = grid.path / "study"
     out.mkdir(exist_ok=True)
     write_text(out / "table.md", table(found, comparison))
-    if len({variant_of(score) for score in comparison.scores}) > 1:
+    if _has_variants(comparison):
         write_text(out / "variants.md", variants_table(comparison, found))
     write_text(out / "trials.csv", _trials(results, comparison, rows))
     write_text(out / "curves.csv", _curves(results))
@@ -55,11 +55,15 @@ def table(found: Sequence[Cell], comparison: Comparison) -> str:
         f"{_MEASURE}, mean ± standard deviation over {seeds_text(found)}; in italics the paper's number for the "
         "full-size task."
     )
-    if len({variant_of(score) for score in comparison.scores}) > 1:
+    if _has_variants(comparison):
         note += " Of several variants a cell holds the best, chosen by these same numbers; variants.md has all."
     for unit in comparison.partial:
         note += f" {unit}: not finished, values at {comparison.steps[unit]:,} steps."
     return "\n".join([*lines, "", note, ""])
+
+
+def _has_variants(comparison: Comparison) -> bool:
+    return len({variant_of(score) for score in comparison.scores}) > 1
 
 
 def variants_table(comparison: Comparison, found: Sequence[Cell]) -> str:
