@@ -1,4 +1,4 @@
-"""Environments by name: which family a name belongs to, and the lanes it stands for.
+"""Environments by name: which family a name belongs to, and the environments it stands for.
 
 A family is imported when one of its names is first asked for, so that nobody needs the simulators of the others.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.family import Family
-from bonuslab.envs.lanes import Lanes
+from bonuslab.envs.vector_env import VectorEnv
 
 _BEGINNINGS = {"apartments": "habitat", "hm3d": "habitat", "montezuma": "montezuma"}
 """Family by how a name begins, in small letters; every other name is a MiniHack task."""
@@ -40,13 +40,13 @@ def check_settings(name: str, **settings: Any) -> None:
     find(name).check_settings(name, **settings)
 
 
-def make_held_out_lanes(name: str, num_lanes: int, **settings: Any) -> Lanes:
-    """Lanes that play what training never meets: of as many contexts as there are, if there is more than one."""
+def make_held_out_vector_env(name: str, num_envs: int, **settings: Any) -> VectorEnv:
+    """VectorEnv that play what training never meets: of as many contexts as there are, if there is more than one."""
     if find(name).many_contexts:
         settings["contexts"] = "inf"
-    return make_lanes(name, num_lanes, held_out=True, **settings)  # of a single context: with luck of their own
+    return make_vector_env(name, num_envs, held_out=True, **settings)  # of a single context: with luck of their own
 
 
-def make_lanes(name: str, num_lanes: int, **settings: Any) -> Lanes:
-    """N lanes of the environment called `name`; a bad name or setting raises `InvalidInput`."""
-    return find(name).make_lanes(name, num_lanes, **settings)
+def make_vector_env(name: str, num_envs: int, **settings: Any) -> VectorEnv:
+    """N environments of the environment called `name`; a bad name or setting raises `InvalidInput`."""
+    return find(name).make_vector_env(name, num_envs, **settings)

@@ -9,10 +9,10 @@ import gymnasium as gym
 import numpy as np
 
 from bonuslab.envs.errors import unknown
-from bonuslab.envs.lanes import Lanes
+from bonuslab.envs.vector_env import VectorEnv
 
 COMMON_SETTINGS = ("contexts", "seed", "held_out", "stream")
-"""Of lanes and environments of every family; see `Family.make_lanes`."""
+"""Of environments and environments of every family; see `Family.make_vector_env`."""
 
 
 class Album(Protocol):
@@ -22,9 +22,9 @@ class Album(Protocol):
     """
 
     steps_a_frame: int
-    """How many steps of an episode one picture of a film stands for."""
+    """How many steps of an episode one picture of a video stands for."""
     colours: np.ndarray
-    """[n, 3] uint8: those that a film in 256 colours must not lose."""
+    """[n, 3] uint8: those that a video in 256 colours must not lose."""
     has_more_colours: bool
     """Whether its pictures have further ones."""
 
@@ -58,7 +58,7 @@ class Family(Protocol):
     name: str
     """`minihack`, `habitat`, `montezuma`."""
     settings: tuple[str, ...]
-    """Those of its lanes that a run may choose, besides the `COMMON_SETTINGS`."""
+    """Those of its environments that a run may choose, besides the `COMMON_SETTINGS`."""
     many_contexts: bool
     """Whether there is more than one context."""
 
@@ -70,8 +70,8 @@ class Family(Protocol):
         """Refuse `contexts` (a number or `inf`) and settings that this environment does not have, and missing data."""
         ...
 
-    def make_lanes(self, name: str, num_lanes: int, **settings: Any) -> Lanes:
-        """N lanes.
+    def make_vector_env(self, name: str, num_envs: int, **settings: Any) -> VectorEnv:
+        """N environments.
 
         Every family understands `contexts`, `seed`, `held_out` (evaluation: only contexts that training never meets,
         if there are any) and `stream` (a number that differs between runners, and between lives of a runner), and its
@@ -80,7 +80,7 @@ class Family(Protocol):
         ...
 
     def make_env(self, name: str, **settings: Any) -> gym.Env[Any, Any]:
-        """One environment with the settings of lanes, to be watched; `stream` may be several numbers.
+        """One environment with the settings of environments, to be watched; `stream` may be several numbers.
 
         `reset(options={"context": id})` starts on a context; `info` has the `context`, and at the end `end_status`.
         """

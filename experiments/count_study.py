@@ -170,7 +170,7 @@ class CountStudyCommand(ExperimentCommand):
         given = vars(arguments)
         if "plan" not in given:
             from bonuslab.experiments.count_tables.write import write_study
-            from bonuslab.platform.grid.folder import GridFolder
+            from bonuslab.platform.run.folder import GridFolder
 
             scale = given.get("scale", self.experiment.default_scale)
             folder = GridFolder.open(self._folder(given, scale))

@@ -28,7 +28,7 @@ SCALES = {
             "preset": "montezuma",
             "total_env_steps": 1_024,
             "evaluate_every_steps": 0,
-            "overrides": {"lanes_per_batch": 4, "warm_up_steps": 32},
+            "overrides": {"envs_per_batch": 4, "warm_up_steps": 32},
         },
     ),
     "laptop": Scale(
@@ -41,7 +41,7 @@ SCALES = {
             "algorithm": "ddppo",
             "preset": "montezuma",
             "total_env_steps": 1_000_000,
-            "overrides": {"lanes_per_batch": 16, "warm_up_steps": 640},
+            "overrides": {"envs_per_batch": 16, "warm_up_steps": 640},
         },
     ),
     "paper": Scale(

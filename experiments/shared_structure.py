@@ -32,9 +32,9 @@ from bonuslab.experiments.value_functions.prediction import (
 )
 from bonuslab.experiments.value_functions.sampling import FULL, QUICK, Sample
 from bonuslab.experiments.value_functions.similarity import Similarity, similarities
-from bonuslab.platform.cli.table import print_table
 from bonuslab.platform.cli.tasks import short_name
-from bonuslab.platform.run_folder import git_commit
+from bonuslab.platform.pictures.table import print_table
+from bonuslab.platform.run.run_folder import git_commit
 
 TASKS = ("MultiRoom-N6-Lava", "KeyRoom-S10", "Corridor-R5", "MultiRoom-N4-Locked", "MultiRoom-N6-LavaMonsters")
 """The environments of the paper's count tables, of section 3 and of the appendix."""

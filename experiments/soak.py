@@ -29,7 +29,7 @@ from pathlib import Path
 from statistics import fmean
 
 from bonuslab.experiments.benchmarks.process_memory import PROC, ROLES, Usage, usage_by_role
-from bonuslab.platform.progress_table import STEPS, ProgressTable
+from bonuslab.platform.run.progress_table import STEPS, ProgressTable
 
 Sample = Mapping[str, Usage]
 SAMPLE_SECONDS = 5.0

@@ -9,17 +9,17 @@ from typing import Any, Self
 import numpy as np
 import torch
 
-from bonuslab.algorithms.bonuses.base import Bonus, Metrics, Scope
-from bonuslab.algorithms.bonuses.combinators import add, combine, joint_scope
+from bonuslab.algorithms.bonuses.algebra.base import Bonus, Metrics, Scope
+from bonuslab.algorithms.bonuses.algebra.combinators import add, combine, joint_scope
+from bonuslab.algorithms.bonuses.algebra.registry import register
+from bonuslab.algorithms.bonuses.algebra.setting import Setting
+from bonuslab.algorithms.bonuses.algebra.terms import Terms
 from bonuslab.algorithms.bonuses.e3b import E3B
-from bonuslab.algorithms.bonuses.lane_memory import LaneMemory
-from bonuslab.algorithms.bonuses.normalise import RunningStd
-from bonuslab.algorithms.bonuses.registry import register
+from bonuslab.algorithms.bonuses.memory.episode_memory import EpisodeMemory
+from bonuslab.algorithms.bonuses.reward.normalise import RunningStd
 from bonuslab.algorithms.bonuses.rnd import RND
-from bonuslab.algorithms.bonuses.segments import segments
-from bonuslab.algorithms.bonuses.setting import Setting
-from bonuslab.algorithms.bonuses.terms import Terms
-from bonuslab.algorithms.fragment import Fragment
+from bonuslab.algorithms.data.fragment import Fragment
+from bonuslab.algorithms.data.segments import segments
 from bonuslab.envs.errors import InvalidInput
 
 Array = np.ndarray
@@ -39,14 +39,14 @@ class Episode:
 class Adaptive(Bonus):
     """b_t = Σ_k w_k b_k,t / σ_k over the arms k: the first bonus, the second, and their product.
 
-    The weights follow from the last `window` finished episodes of all lanes. With R_e the extrinsic return of episode
+    The weights follow from the last `window` finished episodes of all envs. With R_e the extrinsic return of episode
     e and B_k,e = Σ_t γ^t b_k,t / σ_k what arm k would have paid for it,
 
         w = softmax(ρ / temperature),   ρ_k = the correlation of R_e and B_k,e over those episodes.
 
     An arm that pays more for the episodes with higher returns leads the agent there. An arm that pays for being
     alive, or at random, does not, and loses its weight. Every arm is computed for every step, so all learn from all
-    episodes: no lane is spent on trying an arm, as a bandit would, whose arms one shared policy could not tell apart
+    episodes: no env is spent on trying an arm, as a bandit would, whose arms one shared policy could not tell apart
     anyway. Where all returns of the window are equal, the weights are equal. σ_k is that of all of arm k's bonuses.
     """
 
@@ -93,7 +93,7 @@ class Adaptive(Bonus):
         self._arms = (self.first, self.second, self.first * self.second)
         self._terms = Terms(add(self.first, self.second), setting)
         self._sigmas = tuple(RunningStd() for _ in ARMS)
-        self._running: LaneMemory[Episode | None] = LaneMemory(lambda: None)
+        self._running: EpisodeMemory[Episode | None] = EpisodeMemory(lambda: None)
         self._finished: deque[tuple[float, ...]] = deque(maxlen=self.window)
         self._unseen: tuple[Array, Array] | None = None
         return self

@@ -7,31 +7,31 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from bonuslab.algorithms.bonuses.base import Bonus
-from bonuslab.algorithms.bonuses.count_table import CountTable
-from bonuslab.algorithms.bonuses.episodic_counter import EpisodicCounter
-from bonuslab.algorithms.bonuses.hashing import chain
-from bonuslab.algorithms.bonuses.joint_experience import join_in_time
-from bonuslab.algorithms.bonuses.registry import register
-from bonuslab.algorithms.bonuses.setting import Setting
-from bonuslab.algorithms.bonuses.state_features import check_feature, feature_of, fragment_keys
-from bonuslab.algorithms.fragment import Fragment
+from bonuslab.algorithms.bonuses.algebra.base import Bonus
+from bonuslab.algorithms.bonuses.algebra.registry import register
+from bonuslab.algorithms.bonuses.algebra.setting import Setting
+from bonuslab.algorithms.bonuses.features.state_features import check_feature, feature_of, fragment_keys
+from bonuslab.algorithms.bonuses.memory.count_table import CountTable
+from bonuslab.algorithms.bonuses.memory.episodic_counter import EpisodicCounter
+from bonuslab.algorithms.bonuses.memory.hashing import chain
+from bonuslab.algorithms.bonuses.memory.joint_experience import join_in_time
+from bonuslab.algorithms.data.fragment import Fragment
 
 
 @register("count.global")
 class GlobalCount(Bonus):
     """b_t = 1 / √N(ψ(s_{t+1})), N over all experience, s_{t+1} itself included.
 
-    States are counted in the order of time, at equal times in the order of lanes; the first state of an episode
+    States are counted in the order of time, at equal times in the order of environments; the first state of an episode
     counts as a visit and pays nothing. Workers of DD-PPO count as one: each counts what all have seen.
-    `count_scope="runner"` keeps a table for each lane, as the released program did by accident: its table was copied
+    `count_scope="runner"` keeps a table for each env, as the released program did by accident: its table was copied
     into each of 256 actor processes, which had one environment each.
     """
 
     feature: str = "position"
     """ψ: position, message, glyphs or observation, or a feature registered by `state_feature`."""
     count_scope: Literal["shared", "runner"] = "shared"
-    """One table for all lanes (ours), or one for each (what was run)."""
+    """One table for all environments (ours), or one for each (what was run)."""
 
     scope = "global"
     equation = "1 / √N(ψ(s_{t+1}))"
@@ -49,7 +49,7 @@ class GlobalCount(Bonus):
         keys = fragment_keys(self._feature, fragment)
         visited = np.stack([keys[: T * N].reshape(T, N), keys[fragment.next_state_index()]], axis=2)  # [T, N, 2]
         if self.count_scope == "runner":
-            visited = chain(visited, fragment.lane.astype(np.uint64)[:, None])
+            visited = chain(visited, fragment.env_index.astype(np.uint64)[:, None])
         counted = np.stack([fragment.first[:T], np.ones((T, N), bool)], axis=2)
         counts = np.ones((T, N, 2), np.uint64)
         joint = join_in_time(self.setting.replicas, np.nonzero(counted)[0], visited[counted])

@@ -7,16 +7,16 @@ from typing import Any, Literal
 
 import torch
 
-from bonuslab.algorithms.bonuses.base import Bonus, Metrics
-from bonuslab.algorithms.bonuses.elliptical import EpisodicElliptical
-from bonuslab.algorithms.bonuses.registry import register
-from bonuslab.algorithms.bonuses.setting import Setting
-from bonuslab.algorithms.bonuses.sources.frame_encoder import frame_encoder
-from bonuslab.algorithms.bonuses.sources.inverse_dynamics import inverse_dynamics
-from bonuslab.algorithms.bonuses.sources.policy_encoder import policy_encoder
-from bonuslab.algorithms.bonuses.sources.random_encoder import random_encoder
-from bonuslab.algorithms.bonuses.sources.source import Source
-from bonuslab.algorithms.fragment import Fragment
+from bonuslab.algorithms.bonuses.algebra.base import Bonus, Metrics
+from bonuslab.algorithms.bonuses.algebra.registry import register
+from bonuslab.algorithms.bonuses.algebra.setting import Setting
+from bonuslab.algorithms.bonuses.memory.elliptical import EpisodicElliptical
+from bonuslab.algorithms.bonuses.models.frame_encoder import frame_encoder
+from bonuslab.algorithms.bonuses.models.inverse_dynamics import inverse_dynamics
+from bonuslab.algorithms.bonuses.models.policy_encoder import policy_encoder
+from bonuslab.algorithms.bonuses.models.random_encoder import random_encoder
+from bonuslab.algorithms.bonuses.models.source import Source
+from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.envs.errors import InvalidInput
 
 _DEFAULT_LEARNING_RATE = 1e-4

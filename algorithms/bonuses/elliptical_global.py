@@ -7,17 +7,17 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from bonuslab.algorithms.bonuses.base import Bonus, Metrics
-from bonuslab.algorithms.bonuses.covariance_root import CovarianceRoot
-from bonuslab.algorithms.bonuses.joint_experience import join_in_time
-from bonuslab.algorithms.bonuses.registry import register
-from bonuslab.algorithms.bonuses.setting import Setting
-from bonuslab.algorithms.bonuses.sources.inverse_dynamics import inverse_dynamics
-from bonuslab.algorithms.bonuses.sources.kernel_features import kernel_features
-from bonuslab.algorithms.bonuses.sources.random_encoder import random_encoder
-from bonuslab.algorithms.bonuses.sources.source import Source
-from bonuslab.algorithms.finite import require_finite
-from bonuslab.algorithms.fragment import Fragment
+from bonuslab.algorithms.bonuses.algebra.base import Bonus, Metrics
+from bonuslab.algorithms.bonuses.algebra.registry import register
+from bonuslab.algorithms.bonuses.algebra.setting import Setting
+from bonuslab.algorithms.bonuses.memory.covariance_root import CovarianceRoot
+from bonuslab.algorithms.bonuses.memory.joint_experience import join_in_time
+from bonuslab.algorithms.bonuses.models.inverse_dynamics import inverse_dynamics
+from bonuslab.algorithms.bonuses.models.kernel_features import kernel_features
+from bonuslab.algorithms.bonuses.models.random_encoder import random_encoder
+from bonuslab.algorithms.bonuses.models.source import Source
+from bonuslab.algorithms.data.finite import require_finite
+from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.envs.errors import InvalidInput
 
 _ONLY_FOR = {"points": "rbf", "centres": "rbf", "bandwidth": "rbf", "learning_rate": "inverse"}
@@ -27,7 +27,7 @@ _ONLY_FOR = {"points": "rbf", "centres": "rbf", "bandwidth": "rbf", "learning_ra
 class EllipticalGlobal(Bonus):
     """b_t = ψ(s_t)ᵀ [Σ_{all earlier i} ψ(s_i)ψ(s_i)ᵀ + λI]⁻¹ ψ(s_t) (appendix "Examples of ψ functions").
 
-    Earlier states are those of all lanes in the order of time, at equal times in the order of lanes, and of all
+    Earlier states are those of all envs in the order of time, at equal times in the order of envs, and of all
     fragments before. ψ of a state enters the covariance as it was when the state was seen. Each fragment extends the
     triangular root of the covariance (`CovarianceRoot`), so no inverse is kept that could drift.
     """

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from bonuslab.algorithms.bonuses.base import Bonus, Metrics
-from bonuslab.algorithms.bonuses.registry import register
-from bonuslab.algorithms.bonuses.setting import Setting
-from bonuslab.algorithms.bonuses.sources.forward_dynamics import forward_dynamics
-from bonuslab.algorithms.fragment import Fragment
+from bonuslab.algorithms.bonuses.algebra.base import Bonus, Metrics
+from bonuslab.algorithms.bonuses.algebra.registry import register
+from bonuslab.algorithms.bonuses.algebra.setting import Setting
+from bonuslab.algorithms.bonuses.models.forward_dynamics import forward_dynamics
+from bonuslab.algorithms.data.fragment import Fragment
 
 
 @register("icm")

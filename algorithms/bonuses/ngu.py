@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from bonuslab.algorithms.bonuses.base import Bonus, Metrics
-from bonuslab.algorithms.bonuses.lane_memory import LaneMemory
-from bonuslab.algorithms.bonuses.registry import register
-from bonuslab.algorithms.bonuses.segments import segments
-from bonuslab.algorithms.bonuses.setting import Setting
-from bonuslab.algorithms.bonuses.sources.inverse_dynamics import inverse_dynamics
-from bonuslab.algorithms.bonuses.sources.source import Source
-from bonuslab.algorithms.finite import require_finite
-from bonuslab.algorithms.fragment import Fragment
+from bonuslab.algorithms.bonuses.algebra.base import Bonus, Metrics
+from bonuslab.algorithms.bonuses.algebra.registry import register
+from bonuslab.algorithms.bonuses.algebra.setting import Setting
+from bonuslab.algorithms.bonuses.memory.episode_memory import EpisodeMemory
+from bonuslab.algorithms.bonuses.models.inverse_dynamics import inverse_dynamics
+from bonuslab.algorithms.bonuses.models.source import Source
+from bonuslab.algorithms.data.finite import require_finite
+from bonuslab.algorithms.data.fragment import Fragment
+from bonuslab.algorithms.data.segments import segments
 from bonuslab.envs.errors import InvalidInput
 
 Array = np.ndarray
@@ -45,7 +45,7 @@ class NGU(Bonus):
     - ε is given as 1e-4 in some places and 1e-3 in others; the default is 1e-4.
     - With k = 10 the similarity cannot exceed √10 + c, so a maximum of 8 never bites; the paper has both numbers.
     - The paper does not say whether d_m² outlives the episode. Ours does not, so that the bonus is episodic and no
-      lane depends on another.
+      environment depends on another.
     - The first step of an episode has no neighbours and pays nothing, as in E3B; the formula would pay 1 / c = 1000.
     """
 
@@ -77,7 +77,7 @@ class NGU(Bonus):
 
     def setup(self, setting: Setting) -> None:
         self.source: Source = inverse_dynamics(setting, self.learning_rate)
-        self._memory: LaneMemory[NeighbourMemory] = LaneMemory(NeighbourMemory)
+        self._memory: EpisodeMemory[NeighbourMemory] = EpisodeMemory(NeighbourMemory)
 
     def compute(self, fragment: Fragment) -> torch.Tensor:
         features = self.source.features(fragment).current.detach()  # [T, N, d]

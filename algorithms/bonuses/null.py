@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from bonuslab.algorithms.bonuses.base import Bonus
-from bonuslab.algorithms.bonuses.registry import register
-from bonuslab.algorithms.fragment import Fragment
+from bonuslab.algorithms.bonuses.algebra.base import Bonus
+from bonuslab.algorithms.bonuses.algebra.registry import register
+from bonuslab.algorithms.data.fragment import Fragment
 
 
 @register("none")

@@ -7,13 +7,13 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from bonuslab.algorithms.bonuses.base import Bonus, Metrics
-from bonuslab.algorithms.bonuses.episodic_counter import EpisodicCounter
-from bonuslab.algorithms.bonuses.registry import register
-from bonuslab.algorithms.bonuses.setting import Setting
-from bonuslab.algorithms.bonuses.sources.forward_dynamics import forward_dynamics
-from bonuslab.algorithms.bonuses.state_features import check_feature
-from bonuslab.algorithms.fragment import Fragment
+from bonuslab.algorithms.bonuses.algebra.base import Bonus, Metrics
+from bonuslab.algorithms.bonuses.algebra.registry import register
+from bonuslab.algorithms.bonuses.algebra.setting import Setting
+from bonuslab.algorithms.bonuses.features.state_features import check_feature
+from bonuslab.algorithms.bonuses.memory.episodic_counter import EpisodicCounter
+from bonuslab.algorithms.bonuses.models.forward_dynamics import forward_dynamics
+from bonuslab.algorithms.data.fragment import Fragment
 
 
 @register("ride")

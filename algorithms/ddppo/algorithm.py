@@ -18,7 +18,7 @@ from ray.rllib.utils.metrics import (
 from bonuslab.algorithms.ddppo.config import DDPPOConfig
 from bonuslab.algorithms.ddppo.worker import Collected, Learnt
 from bonuslab.algorithms.ddppo.workers import LocalWorker, RemoteWorkers
-from bonuslab.algorithms.fragment_algorithm import FragmentAlgorithm
+from bonuslab.algorithms.rllib.algorithm import FragmentAlgorithm
 
 WORKER_RESULTS = "workers"
 """Key, in results, of how many workers took part and how long they waited for each other."""

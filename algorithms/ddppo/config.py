@@ -7,7 +7,7 @@ from typing import Any, Self
 from bonuslab.algorithms.ddppo.learner import PPOLearner
 from bonuslab.algorithms.ddppo.loss import LossSettings, ReturnSettings
 from bonuslab.algorithms.ddppo.worker import DDPPOWorker
-from bonuslab.algorithms.fragment_config import FragmentConfig
+from bonuslab.algorithms.rllib.config import FragmentConfig
 from bonuslab.envs.errors import InvalidInput
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from ray.rllib.core.columns import Columns
 
+from bonuslab.algorithms.acting.rollout import FOLLOWING_VALUE, NEXT_VALUE, VALUE
+from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.ddppo.loss import one_head, ppo_loss, two_heads
-from bonuslab.algorithms.fragment import Fragment
-from bonuslab.algorithms.fragment_learner import FragmentLearner
-from bonuslab.algorithms.replicas import Alone
-from bonuslab.algorithms.rollout import FOLLOWING_VALUE, NEXT_VALUE, VALUE
+from bonuslab.algorithms.learning.collectives import Alone
+from bonuslab.algorithms.learning.learner import FragmentLearner
 
 
 class PPOLearner(FragmentLearner):

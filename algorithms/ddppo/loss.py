@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bonuslab.algorithms.finite import require_finite
-from bonuslab.algorithms.gae import gae
+from bonuslab.algorithms.data.finite import require_finite
+from bonuslab.algorithms.learning.gae import gae
 
 
 @dataclass(frozen=True)

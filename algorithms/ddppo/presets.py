@@ -28,7 +28,7 @@ class Preset:
     """Paper, same table."""
     unroll_length_steps: int = 128
     """Steps of a rollout. Paper, same table."""
-    lanes_per_batch: int = 4
+    envs_per_batch: int = 4
     """Environments of each worker. REFERENCE.md: 4 a GPU."""
     max_gradient_norm: float = 0.2
     """Paper, same table."""
@@ -90,7 +90,7 @@ class Preset:
             **{name: getattr(self, name) for name in _SAME_NAME},
         )
         config.env_runners(
-            rollout_fragment_length=self.unroll_length_steps, num_envs_per_env_runner=self.lanes_per_batch
+            rollout_fragment_length=self.unroll_length_steps, num_envs_per_env_runner=self.envs_per_batch
         )
         config.evaluation(evaluation_duration=self.evaluation_episodes)
         return config.bonus(
@@ -130,7 +130,7 @@ MONTEZUMA = Preset(
     learning_rate=1e-4,
     adam_epsilon=1e-8,  # Adam's own; the table's "StableEps" is the same number
     unroll_length_steps=128,
-    lanes_per_batch=128,
+    envs_per_batch=128,
     max_gradient_norm=0.5,
     entropy_cost=1e-3,
     baseline_cost=1.0,  # the code it builds on: 0.5 × the squared error; ours is of half the squared error
@@ -153,14 +153,14 @@ MONTEZUMA = Preset(
     total_env_steps=200_000_000,  # ours: the appendix gives none
     evaluation_episodes=32,
 )
-# All of these are ours; they started from a prototype (PPO, T = 32, 64 lanes, Adam 1e-3, 3 passes) that solved such
+# All of these are ours; they started from a prototype (PPO, T = 32, 64 envs, Adam 1e-3, 3 passes) that solved such
 # tasks, and from the scale of the bonus that IMPALA's `laptop` preset was given.
 LAPTOP = replace(
     HABITAT,
     network="small",
     learning_rate=1e-3,
     unroll_length_steps=32,
-    lanes_per_batch=32,
+    envs_per_batch=32,
     max_gradient_norm=0.5,
     entropy_cost=0.005,
     passes=3,
@@ -180,7 +180,7 @@ LAPTOP_PIXELS = replace(
     network="pixels-small",
     learning_rate=5e-4,
     unroll_length_steps=64,
-    lanes_per_batch=16,
+    envs_per_batch=16,
     max_gradient_norm=0.5,
     entropy_cost=1e-3,
     value_clip=None,

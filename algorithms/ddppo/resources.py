@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bonuslab.algorithms.ddppo.config import DDPPOConfig
-from bonuslab.algorithms.machine_size import machine_size, plan_name
+from bonuslab.algorithms.rllib.machine_size import machine_size, plan_name
 
 CPUS_PER_GPU = 10
 """Paper, appendix Habitat, Compute Details: 10 CPU threads a GPU."""

@@ -16,14 +16,14 @@ import torch.distributed as dist
 from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME
 
-from bonuslab.algorithms.bonuses.intrinsic import IntrinsicModel
-from bonuslab.algorithms.connectors.intrinsic_reward import IntrinsicReward
-from bonuslab.algorithms.fragment import Fragment
-from bonuslab.algorithms.random_play import uniform_policy
-from bonuslab.algorithms.replicas import Alone, Disconnected, Meeting
-from bonuslab.algorithms.rollout import Rollout
-from bonuslab.algorithms.runner import STREAMS_PER_LIFE, EpisodeSummary, Failure, FragmentRunner
-from bonuslab.algorithms.shared_bonus import SharedBonus
+from bonuslab.algorithms.acting.random_policy import uniform_policy
+from bonuslab.algorithms.acting.rollout import Rollout
+from bonuslab.algorithms.acting.runner import STREAMS_PER_LIFE, EpisodeSummary, Failure, FragmentRunner
+from bonuslab.algorithms.bonuses.reward.model import IntrinsicModel
+from bonuslab.algorithms.bonuses.reward.shared import SharedBonus
+from bonuslab.algorithms.data.fragment import Fragment
+from bonuslab.algorithms.learning.collectives import Alone, Disconnected, Meeting
+from bonuslab.algorithms.rllib.intrinsic_reward import IntrinsicReward
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Collected:
     """What a worker says of its rollout; the rollout itself stays with it."""
 
     num_steps: int
-    """Steps in each lane."""
+    """Steps in each environment."""
     seconds: float
     metrics: Any
     episodes: list[EpisodeSummary]
@@ -76,7 +76,7 @@ def reported(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class DDPPOWorker(FragmentRunner):
-    """One of several replicas, each with its own lanes."""
+    """One of several replicas, each with its own environments."""
 
     keep_values = True
 
@@ -153,7 +153,7 @@ class DDPPOWorker(FragmentRunner):
 
     @reported
     def replica_state(self) -> dict[str, Any]:
-        """All that replicas have in common: the learner and the bonus (with the episodic memory of our lanes)."""
+        """All that replicas have in common: the learner and the bonus (with the episodic memory of our envs)."""
         return {"learner": self.learner.get_state(), "bonus": self.bonus.get_state()}
 
     @reported
@@ -170,7 +170,7 @@ class DDPPOWorker(FragmentRunner):
         self.set_state({NUM_ENV_STEPS_SAMPLED_LIFETIME: env_steps})
 
     def stop(self) -> None:
-        """Leave the group and close the lanes."""
+        """Leave the group and close the environments."""
         self.replicas.close()
         super().stop()
 

@@ -17,10 +17,10 @@ import ray
 import torch.distributed as dist
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
-from bonuslab.algorithms.bonus_client import cause_of
+from bonuslab.algorithms.acting.runner import Failure
+from bonuslab.algorithms.bonuses.reward.client import cause_of
 from bonuslab.algorithms.ddppo.worker import Collected, DDPPOWorker, Learnt, Lost
-from bonuslab.algorithms.replicas import Meeting
-from bonuslab.algorithms.runner import Failure
+from bonuslab.algorithms.learning.collectives import Meeting
 
 logger = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0

@@ -20,11 +20,11 @@ from ray.rllib.utils.metrics import (
 )
 from ray.tune.execution.placement_groups import PlacementGroupFactory
 
-from bonuslab.algorithms.bonus_client import LocalBonus, Processed, RemoteBonus, cause_of
-from bonuslab.algorithms.fragment_algorithm import FragmentAlgorithm
+from bonuslab.algorithms.acting.runner import Failure
+from bonuslab.algorithms.bonuses.reward.client import LocalBonus, Processed, RemoteBonus, cause_of
 from bonuslab.algorithms.impala.config import IMPALAConfig
 from bonuslab.algorithms.impala.learner import STATE_AFTER_UPDATE
-from bonuslab.algorithms.runner import Failure
+from bonuslab.algorithms.rllib.algorithm import FragmentAlgorithm
 
 WAIT_SECONDS = 0.05
 """How long one look for finished work may wait; without it the driver would keep a core busy."""

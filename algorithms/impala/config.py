@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bonuslab.algorithms.fragment_config import FragmentConfig
 from bonuslab.algorithms.impala.learner import IMPALALearner
 from bonuslab.algorithms.impala.loss import LossSettings
+from bonuslab.algorithms.rllib.config import FragmentConfig
 
 
 class IMPALAConfig(FragmentConfig):
@@ -50,8 +50,8 @@ class IMPALAConfig(FragmentConfig):
             normalise_advantages=self.normalise_advantages,
         )
 
-    def lanes_per_batch(self) -> int:
-        """Lanes of all fragments that are joined."""
+    def envs_per_batch(self) -> int:
+        """VectorEnv of all fragments that are joined."""
         return self.num_envs_per_env_runner * self.fragments_per_batch
 
     def get_default_learner_class(self) -> type[IMPALALearner]:

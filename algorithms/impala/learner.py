@@ -13,10 +13,10 @@ from ray.rllib.core.columns import Columns
 from ray.rllib.core.learner.training_data import TrainingData
 from ray.rllib.utils.metrics import WEIGHTS_SEQ_NO
 
-from bonuslab.algorithms.fragment import Fragment, join_lanes
-from bonuslab.algorithms.fragment_learner import FragmentLearner
+from bonuslab.algorithms.acting.policy_module import NEXT_VALUE
+from bonuslab.algorithms.data.fragment import Fragment, concat_envs
 from bonuslab.algorithms.impala.loss import impala_loss
-from bonuslab.algorithms.module import NEXT_VALUE
+from bonuslab.algorithms.learning.learner import FragmentLearner
 
 STATE_AFTER_UPDATE = "_rl_module_state_after_update"
 """Key under which RLlib's learner group expects the new weights."""
@@ -98,4 +98,4 @@ class IMPALALearner(FragmentLearner):
 def _fragment(data: TrainingData) -> Fragment:
     """The fragment inside RLlib's envelope; several are joined."""
     data.solve_refs()
-    return data.batch if data.batch is not None else join_lanes(data.batches)
+    return data.batch if data.batch is not None else concat_envs(data.batches)

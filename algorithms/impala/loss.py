@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import torch
 
-from bonuslab.algorithms.finite import require_finite
-from bonuslab.algorithms.vtrace import vtrace
+from bonuslab.algorithms.data.finite import require_finite
+from bonuslab.algorithms.learning.vtrace import vtrace
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def impala_loss(
     truncated: torch.Tensor,
     settings: LossSettings,
 ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-    """Loss (summed over time, mean over lanes) and its parts. All `…logits` are [T, N, A], all else [T, N].
+    """Loss (summed over time, mean over environments) and its parts. All `…logits` are [T, N, A], all else [T, N].
 
     `start_logits` are π₀'s, of the policy before the first pass of this update; only the clipped objective uses them.
     """
@@ -105,5 +105,5 @@ def _log_prob(logits: torch.Tensor, action: torch.Tensor) -> torch.Tensor:
 
 
 def _over_time(loss: torch.Tensor) -> torch.Tensor:
-    """Sum over time, mean over lanes: [T, N] → []."""
+    """Sum over time, mean over environments: [T, N] → []."""
     return loss.sum(0).mean()

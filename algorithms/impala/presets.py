@@ -1,7 +1,7 @@
 """Named sets of numbers, each with its source.
 
 `paper` is what was run for the paper's tables where paper and released code agree, and the released code where they
-differ (DEVIATIONS.md). `laptop` is the same algorithm made for two cores: a small network, many lanes in one process
+differ (DEVIATIONS.md). `laptop` is the same algorithm made for two cores: a small network, many envs in one process
 and several clipped passes over each batch, so that a few hundred thousand steps are enough on small tasks.
 """
 
@@ -34,7 +34,7 @@ class Preset:
     """Paper, same table."""
     unroll_length_steps: int = 80
     """Paper, same table."""
-    lanes_per_batch: int = 8
+    envs_per_batch: int = 8
     """Unrolls in a batch. Released code."""
     max_gradient_norm: float = 40.0
     """Paper, same table."""
@@ -53,7 +53,7 @@ class Preset:
     passes: int = 1
     """Passes over each batch. Released code."""
     minibatches: int = 1
-    """Groups of lanes a pass is split into. Released code."""
+    """Groups of environments a pass is split into. Released code."""
     surrogate_clip: float | None = None
     """None: IMPALA's policy gradient. A number: PPO's clipped objective. Released code: none."""
     normalise_advantages: bool = False
@@ -80,7 +80,7 @@ class Preset:
             **{name: getattr(self, name) for name in _SAME_NAME},
         )
         config.env_runners(
-            rollout_fragment_length=self.unroll_length_steps, num_envs_per_env_runner=self.lanes_per_batch
+            rollout_fragment_length=self.unroll_length_steps, num_envs_per_env_runner=self.envs_per_batch
         )
         config.evaluation(evaluation_duration=self.evaluation_episodes)
         return config.bonus(
@@ -108,14 +108,14 @@ _SAME_NAME = (
 )
 
 PAPER = Preset()
-# All of these are ours; they started from a prototype (PPO, T = 32, 64 lanes, Adam 1e-3) that solved such tasks.
+# All of these are ours; they started from a prototype (PPO, T = 32, 64 environments, Adam 1e-3) that solved such tasks.
 LAPTOP = replace(
     PAPER,
     network="small",
     learning_rate=1e-3,
     optimiser="adam",
     unroll_length_steps=32,
-    lanes_per_batch=64,
+    envs_per_batch=64,
     trace_decay=0.95,
     passes=3,
     minibatches=4,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from bonuslab.algorithms.impala.config import IMPALAConfig
-from bonuslab.algorithms.machine_size import machine_size, plan_name
+from bonuslab.algorithms.rllib.machine_size import machine_size, plan_name
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from bonuslab.algorithms.tensors import as_tensor
+from bonuslab.algorithms.data.tensors import as_tensor
 
 Observations = Mapping[str, Tensor]
 

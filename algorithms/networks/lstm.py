@@ -24,13 +24,13 @@ class ResettingLSTM(nn.Module):
         super().__init__()
         self.layers = nn.LSTM(input_size, hidden_size, num_layers)
 
-    def initial_state(self, num_lanes: int, like: Tensor) -> tuple[Tensor, Tensor]:
+    def initial_state(self, num_envs: int, like: Tensor) -> tuple[Tensor, Tensor]:
         """Zeros [layers, N, hidden], twice: h and c."""
-        zeros = like.new_zeros(self.layers.num_layers, num_lanes, self.layers.hidden_size)
+        zeros = like.new_zeros(self.layers.num_layers, num_envs, self.layers.hidden_size)
         return zeros, zeros.clone()
 
     def forward(self, inputs: Tensor, first: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """[T, N, hidden] and the last state; a lane's state is zeroed before each step that `first` [T, N] marks."""
+        """[T, N, hidden] and the last state; an env's state is zeroed before each step that `first` [T, N] marks."""
         h, c = state
         if inputs.device.type != "cpu":
             return self.forward_stretches(inputs, first, (h, c))
@@ -45,7 +45,7 @@ class ResettingLSTM(nn.Module):
     def forward_stretches(
         self, inputs: Tensor, first: Tensor, state: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """The same by `nn.LSTM`, called once for every stretch of time in which no lane starts an episode."""
+        """The same by `nn.LSTM`, called once for every stretch of time in which no environment starts an episode."""
         starts = first.any(dim=1).nonzero().flatten().tolist()
         borders = sorted({0, *starts, len(inputs)})
         outputs = []

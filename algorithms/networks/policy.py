@@ -39,22 +39,22 @@ class PolicyNetwork(nn.Module):
         self.policy_head = nn.Linear(width, num_actions)
         self.value_head = nn.Linear(width, num_values)
 
-    def initial_state(self, num_lanes: int) -> State:
+    def initial_state(self, num_envs: int) -> State:
         """The state before an episode: zeros [layers, N, hidden], or nothing without an LSTM."""
         if self.core is None:
             return ()
-        return self.core.initial_state(num_lanes, self.policy_head.weight)
+        return self.core.initial_state(num_envs, self.policy_head.weight)
 
     def act(self, observations: Observations, first: Tensor, state: State) -> PolicyOutput:
-        """One step of N lanes; lanes whose episode starts here (`first` [N]) forget their state."""
+        """One step of N environments; environments whose episode starts here (`first` [N]) forget their state."""
         output = self.unroll({key: rows[None] for key, rows in observations.items()}, first[None], state)
         return PolicyOutput(output.logits[0], output.value[0], output.state, output.features[0])
 
     def unroll(self, observations: Observations, first: Tensor, state: State) -> PolicyOutput:
-        """T + 1 steps of N lanes from `state`; a lane forgets its state wherever `first` [T + 1, N] is set."""
-        steps, lanes = first.shape
-        flat = {key: rows.reshape(steps * lanes, *rows.shape[2:]) for key, rows in observations.items()}
-        features = self.encoder(flat).view(steps, lanes, -1)
+        """T + 1 steps of N envs from `state`; an environment forgets its state wherever `first` [T + 1, N] is set."""
+        steps, envs = first.shape
+        flat = {key: rows.reshape(steps * envs, *rows.shape[2:]) for key, rows in observations.items()}
+        features = self.encoder(flat).view(steps, envs, -1)
         core = features
         if self.core is not None:
             core, state = self.core(features, first, state)

@@ -10,10 +10,10 @@ from bonuslab.envs.family import Album, refuse_unknown_settings
 from bonuslab.envs.habitat.backends import DATA_SETTINGS, find_scenes
 from bonuslab.envs.habitat.contexts import Contexts
 from bonuslab.envs.habitat.env import HabitatEnv
-from bonuslab.envs.habitat.lanes import HabitatLanes
 from bonuslab.envs.habitat.simulator import Action
 from bonuslab.envs.habitat.spaces import check_max_steps, check_size, check_stop_ends
-from bonuslab.envs.lanes import Lanes
+from bonuslab.envs.habitat.vector_env import HabitatVectorEnv
+from bonuslab.envs.vector_env import VectorEnv
 
 _NAMES = {"apartments": ("Apartments", 128), "hm3d": ("HM3D", 256)}
 """Back end -> how it is written, and its image size where the name gives none: the paper's, or one for a CPU."""
@@ -42,11 +42,11 @@ class HabitatFamily:
         Contexts(scenes, settings.get("contexts"), split=settings.get("split"))
         scenes.check()
 
-    def make_lanes(self, name: str, num_lanes: int, **settings: Any) -> Lanes:
+    def make_vector_env(self, name: str, num_envs: int, **settings: Any) -> VectorEnv:
         """N agents."""
         backend, size = _parse(name)
         refuse_unknown_settings(settings, self.settings)
-        return HabitatLanes(backend, num_lanes, size=size, **settings)
+        return HabitatVectorEnv(backend, num_envs, size=size, **settings)
 
     def make_env(self, name: str, **settings: Any) -> HabitatEnv:
         """One agent."""

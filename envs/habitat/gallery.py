@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         strip, seen = episode_pictures(env, policy, context)
         maps.append(seen)
     _save(stacked([side_by_side(maps, 300), strip]), out / "episodes.png")
-    save_gif(film(env, frontier_policy(), context, every=20), out / "episode.gif", colours=32)
+    save_gif(video(env, frontier_policy(), context, every=20), out / "episode.gif", colours=32)
     return 0
 
 
@@ -79,7 +79,7 @@ def episode_pictures(
     return side_by_side(views, 160), top_down(env.map, env.revealed, env.path, background=env.from_above())
 
 
-def film(env: HabitatEnv, policy: Policy, context: int, every: int) -> list[np.ndarray]:
+def video(env: HabitatEnv, policy: Policy, context: int, every: int) -> list[np.ndarray]:
     """Frames of an episode."""
     observation, _ = env.reset(options={"context": context})
     background, frames = env.from_above(), []

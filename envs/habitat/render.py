@@ -1,4 +1,4 @@
-"""Pictures of episodes: the map with path and revealed area, strips of views, films."""
+"""Pictures of episodes: the map with path and revealed area, strips of views, videos."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def frame(
 
 
 def save_gif(frames: Sequence[np.ndarray], file: Path, frames_per_second: float = 8.0, colours: int = 128) -> None:
-    """Write an endless film."""
+    """Write an endless video."""
     first, *others = (Image.fromarray(each).quantize(colours, dither=Image.Dither.NONE) for each in frames)
     first.save(
         file, save_all=True, append_images=others, duration=round(1000 / frames_per_second), loop=0, optimize=True

@@ -1,7 +1,7 @@
 """The observations and actions of the Habitat environments, whichever back end simulates them.
 
 Depth is half precision from 0 (here) to 1 (10 metres or more): a rollout of 128 steps of RGB and depth at 256 x 256
-takes 40 MB a lane instead of 59 MB, and the rounding stays below 5 mm, a twentieth of what depth cameras get wrong.
+takes 40 MB an env instead of 59 MB, and the rounding stays below 5 mm, a twentieth of what depth cameras get wrong.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def action_space() -> gym.spaces.Discrete:
     return gym.spaces.Discrete(len(Action))
 
 
-def observation_buffers(num_lanes: int, size: int) -> dict[str, np.ndarray]:
-    """Arrays [N, ...] for the observations of N lanes."""
+def observation_buffers(num_envs: int, size: int) -> dict[str, np.ndarray]:
+    """Arrays [N, ...] for the observations of N environments."""
     spaces = observation_space(size).spaces
-    return {key: np.zeros((num_lanes, *(box.shape or ())), box.dtype) for key, box in spaces.items()}
+    return {key: np.zeros((num_envs, *(box.shape or ())), box.dtype) for key, box in spaces.items()}
 
 
 def check_action(action: object) -> Action:

@@ -4,10 +4,10 @@ import gymnasium as gym
 
 from bonuslab.envs.minihack.contexts import Contexts
 from bonuslab.envs.minihack.env import MiniHackEnv, make
-from bonuslab.envs.minihack.lanes import MiniHackLanes
 from bonuslab.envs.minihack.tasks import TASKS, Task, suites, task
+from bonuslab.envs.minihack.vector_env import MiniHackVectorEnv
 
-__all__ = ["TASKS", "Contexts", "MiniHackEnv", "MiniHackLanes", "Task", "make", "suites", "task"]
+__all__ = ["TASKS", "Contexts", "MiniHackEnv", "MiniHackVectorEnv", "Task", "make", "suites", "task"]
 
 _ENTRY_POINT = "bonuslab.envs.minihack.env:MiniHackEnv"
 for _name in TASKS:

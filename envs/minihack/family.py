@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from bonuslab.envs.family import Album, refuse_unknown_settings
-from bonuslab.envs.lanes import Lanes
 from bonuslab.envs.minihack.contexts import parse_count
 from bonuslab.envs.minihack.env import MiniHackEnv
 from bonuslab.envs.minihack.episode import check_max_steps, check_penalty_step
-from bonuslab.envs.minihack.lanes import MiniHackLanes
 from bonuslab.envs.minihack.tasks import task
+from bonuslab.envs.minihack.vector_env import MiniHackVectorEnv
+from bonuslab.envs.vector_env import VectorEnv
 
 
 class MiniHackFamily:
@@ -35,10 +35,10 @@ class MiniHackFamily:
         if settings.get("penalty_step") is not None:
             check_penalty_step(settings["penalty_step"])
 
-    def make_lanes(self, name: str, num_lanes: int, **settings: Any) -> Lanes:
+    def make_vector_env(self, name: str, num_envs: int, **settings: Any) -> VectorEnv:
         """N games."""
         refuse_unknown_settings(settings, self.settings)
-        return MiniHackLanes(name, num_lanes, **settings)
+        return MiniHackVectorEnv(name, num_envs, **settings)
 
     def make_env(self, name: str, **settings: Any) -> MiniHackEnv:
         """One game."""

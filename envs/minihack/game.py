@@ -53,7 +53,7 @@ _OPTIONS: Final = (
 
 
 def observation_buffers(*lead: int) -> dict[str, np.ndarray]:
-    """Zeroed arrays of what agents see, with the leading dimensions `lead` (none, or the number of lanes)."""
+    """Zeroed arrays of what agents see, with the leading dimensions `lead` (none, or the number of environments)."""
     return {
         key: np.zeros(lead + OBSERVATION_DESC[key]["shape"], OBSERVATION_DESC[key]["dtype"]) for key in OBSERVATION_KEYS
     }

@@ -239,7 +239,7 @@ def _load_own_copy(directory: Path) -> ctypes.PyDLL:
 def _share_code(library: ctypes.PyDLL, copy: int) -> None:
     """Take the code from the original file instead of the copy, and give back the copy's memory.
 
-    With many lanes, the next game then finds its code in the processor's cache, and a lane takes less memory.
+    With many envs, the next game then finds its code in the processor's cache, and an environment takes less memory.
     """
     base, facts = _base_address(library), read_library(Path(DLPATH))
     with open(DLPATH, "rb") as original:

@@ -4,9 +4,9 @@ import gymnasium as gym
 
 from bonuslab.envs.montezuma.env import MontezumaEnv
 from bonuslab.envs.montezuma.episode import Rules
-from bonuslab.envs.montezuma.lanes import MontezumaLanes
+from bonuslab.envs.montezuma.vector_env import MontezumaVectorEnv
 
-__all__ = ["MontezumaEnv", "MontezumaLanes", "Rules"]
+__all__ = ["MontezumaEnv", "MontezumaVectorEnv", "Rules"]
 
 _NAME = "bonuslab/MontezumaRevenge"
 if _NAME not in gym.registry:

@@ -10,14 +10,14 @@ import numpy as np
 
 from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.envs.montezuma.episode import Episode, Rules
-from bonuslab.envs.montezuma.seeds import CONTEXT, check_contexts, lane_seed
+from bonuslab.envs.montezuma.seeds import CONTEXT, check_contexts, env_seed
 from bonuslab.envs.montezuma.spaces import action_space, check_action, observation_buffers, observation_space
 
 Observation = dict[str, np.ndarray]
 
 
 class MontezumaEnv(gym.Env[Observation, int]):
-    """One game; it meets what lane 0 of `MontezumaLanes` with the same settings meets.
+    """One game; it meets what environment 0 of `MontezumaVectorEnv` with the same settings meets.
 
     `info` carries the room, the rooms visited in this episode, the level, the lives left, the game's points and the end
     status of the episode.
@@ -49,7 +49,7 @@ class MontezumaEnv(gym.Env[Observation, int]):
         self.render_mode = render_mode
         self._stream = (held_out, stream)
         shown = {key: rows[0] for key, rows in observation_buffers(1).items()}
-        self._episode = Episode(self.rules, lane_seed(seed, held_out, stream, 0), shown)
+        self._episode = Episode(self.rules, env_seed(seed, held_out, stream, 0), shown)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -62,7 +62,7 @@ class MontezumaEnv(gym.Env[Observation, int]):
                 raise InvalidInput(f"context id {value!r} cannot be used; allowed: {CONTEXT} (there is no other)")
         super().reset(seed=seed)
         if seed is not None:
-            self._episode.reseed(lane_seed(seed, *self._stream, 0))
+            self._episode.reseed(env_seed(seed, *self._stream, 0))
         self._episode.begin()
         return self._observation(), self._info()
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from bonuslab.envs.errors import unknown
 from bonuslab.envs.family import Album, refuse_unknown_settings
-from bonuslab.envs.lanes import Lanes
 from bonuslab.envs.montezuma.env import MontezumaEnv
 from bonuslab.envs.montezuma.episode import Rules
 from bonuslab.envs.montezuma.game import action_names
-from bonuslab.envs.montezuma.lanes import MontezumaLanes, check_processes
 from bonuslab.envs.montezuma.seeds import check_contexts
+from bonuslab.envs.montezuma.vector_env import MontezumaVectorEnv, check_processes
+from bonuslab.envs.vector_env import VectorEnv
 
 NAME = "MontezumaRevenge"
 _RULES = ("max_steps", "sticky", "sticky_probability")
@@ -39,11 +39,11 @@ class MontezumaFamily:
         check_processes(settings.get("processes", 0))
         Rules(**{rule: settings[rule] for rule in _RULES if rule in settings})
 
-    def make_lanes(self, name: str, num_lanes: int, **settings: Any) -> Lanes:
+    def make_vector_env(self, name: str, num_envs: int, **settings: Any) -> VectorEnv:
         """N games."""
         self.canonical_name(name)
         refuse_unknown_settings(settings, self.settings)
-        return MontezumaLanes(num_lanes, **settings)
+        return MontezumaVectorEnv(num_envs, **settings)
 
     def make_env(self, name: str, **settings: Any) -> MontezumaEnv:
         """One game, in this process."""

@@ -1,7 +1,7 @@
 """One Montezuma's Revenge in ALE's emulator: actions in; frames, points, room and position out.
 
 ALE's C++ `AtariVectorEnv` shows neither the console's memory, where the room's number is, nor its state, so that a run
-could not be continued exactly; hence one `ALEInterface` a lane. ALE's own sticky actions stay off: the action it would
+could not be continued exactly; hence one `ALEInterface` an env. ALE's own sticky actions stay off: the action it would
 repeat is not part of the state it saves. With them off the emulator is deterministic; see `sticky.py` for ours.
 """
 

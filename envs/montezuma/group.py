@@ -1,4 +1,4 @@
-"""Some of the lanes, in whichever process they are."""
+"""Some of the environments, in whichever process they are."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bonuslab.envs.lanes import FinishedEpisode, LaneError, Observations
 from bonuslab.envs.montezuma.episode import Episode, Rules
 from bonuslab.envs.montezuma.seeds import CONTEXT
+from bonuslab.envs.vector_env import EnvError, FinishedEpisode, Observations
 
 
 @dataclass(frozen=True)
 class GroupPlan:
-    """Which lanes a group has and how they are played."""
+    """Which environments a group has and how they are played."""
 
     rules: Rules
-    first_lane: int
+    first_env: int
     seeds: tuple[tuple[int, ...], ...]
-    """Of each lane's sticky actions."""
+    """Of each environment's sticky actions."""
 
 
 @dataclass(frozen=True)
 class GroupStep:
-    """What one step of a group's lanes gave; observations are in the group's arrays."""
+    """What one step of a group's environments gave; observations are in the group's arrays."""
 
     reward: np.ndarray  # [n] float32
     terminated: np.ndarray  # [n] bool
@@ -34,7 +34,7 @@ class GroupStep:
 
 
 class Group(Protocol):
-    """n lanes that write their observations into arrays [n, ...] given to them.
+    """n environments that write their observations into arrays [n, ...] given to them.
 
     Each request is sent and later answered, so that groups in other processes work at the same time.
     """
@@ -44,7 +44,7 @@ class Group(Protocol):
         ...
 
     def receive(self) -> Any:
-        """The answer to the last request; a failure raises `LaneError`."""
+        """The answer to the last request; a failure raises `EnvError`."""
         ...
 
     def close(self) -> None:
@@ -53,10 +53,10 @@ class Group(Protocol):
 
 
 class LocalGroup:
-    """Lanes in this process: the answer is worked out when it is asked for."""
+    """VectorEnv in this process: the answer is worked out when it is asked for."""
 
     def __init__(self, plan: GroupPlan, observations: Observations) -> None:
-        self._first_lane = plan.first_lane
+        self._first_env = plan.first_env
         self._episodes = [
             Episode(plan.rules, seed, {key: rows[index] for key, rows in observations.items()})
             for index, seed in enumerate(plan.seeds)
@@ -81,9 +81,9 @@ class LocalGroup:
             episode.begin()
 
     def _step(self, actions: Sequence[int]) -> GroupStep:
-        num_lanes = len(self._episodes)
-        reward = np.zeros(num_lanes, np.float32)
-        terminated, truncated = np.zeros(num_lanes, np.bool_), np.zeros(num_lanes, np.bool_)
+        num_envs = len(self._episodes)
+        reward = np.zeros(num_envs, np.float32)
+        terminated, truncated = np.zeros(num_envs, np.bool_), np.zeros(num_envs, np.bool_)
         finished: list[FinishedEpisode] = []
         for index, (episode, action) in enumerate(zip(self._episodes, actions, strict=True)):
             try:
@@ -93,13 +93,13 @@ class LocalGroup:
                     finished.append(self._finish(index))
                     episode.begin()
             except Exception as error:
-                raise LaneError(f"lane {self._first_lane + index}, MontezumaRevenge: {error}") from error
+                raise EnvError(f"environment {self._first_env + index}, MontezumaRevenge: {error}") from error
         return GroupStep(reward, terminated, truncated, finished)
 
     def _finish(self, index: int) -> FinishedEpisode:
         episode = self._episodes[index]
         return FinishedEpisode(
-            lane=self._first_lane + index,
+            env_index=self._first_env + index,
             context=CONTEXT,
             length=episode.length,
             total_reward=float(episode.points),

@@ -1,4 +1,4 @@
-"""Lanes in processes of their own: ALE keeps Python's lock while it emulates, so threads would not help.
+"""VectorEnv in processes of their own: ALE keeps Python's lock while it emulates, so threads would not help.
 
 The observations are in memory that both processes see; requests and the few numbers of an answer go through a socket.
 The child ends when its parent does, because the socket then closes.
@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from bonuslab.envs.lanes import LaneError, Observations
 from bonuslab.envs.montezuma.group import GroupPlan
 from bonuslab.envs.montezuma.spaces import observation_buffers
+from bonuslab.envs.vector_env import EnvError, Observations
 
 _CHILD = "bonuslab.envs.montezuma.emulator_process"
 _SECONDS_TO_END = 5.0
@@ -27,12 +27,12 @@ _SECONDS_TO_END = 5.0
 class SharedObservations:
     """Arrays [N, ...] in memory that other processes can be given."""
 
-    def __init__(self, num_lanes: int, file: int | None = None) -> None:
+    def __init__(self, num_envs: int, file: int | None = None) -> None:
         """New arrays, or those behind a `file` that another process has made."""
-        empty = observation_buffers(num_lanes)
+        empty = observation_buffers(num_envs)
         size = sum(rows.nbytes for rows in empty.values())
-        self.num_lanes = num_lanes
-        self.file = os.memfd_create("montezuma-lanes") if file is None else file
+        self.num_envs = num_envs
+        self.file = os.memfd_create("montezuma-environments") if file is None else file
         if file is None:
             os.ftruncate(self.file, size)
         memory = np.frombuffer(mmap.mmap(self.file, size), np.uint8)
@@ -42,9 +42,9 @@ class SharedObservations:
             self.arrays[key] = memory[begin : begin + rows.nbytes].reshape(rows.shape)
             begin += rows.nbytes
 
-    def lanes(self, plan: GroupPlan) -> Observations:
-        """The rows of the plan's lanes."""
-        rows = slice(plan.first_lane, plan.first_lane + len(plan.seeds))
+    def envs(self, plan: GroupPlan) -> Observations:
+        """The rows of the plan's environments."""
+        rows = slice(plan.first_env, plan.first_env + len(plan.seeds))
         return {key: array[rows] for key, array in self.arrays.items()}
 
     def close(self) -> None:
@@ -57,9 +57,9 @@ class RemoteGroup:
 
     def __init__(self, plan: GroupPlan, shared: SharedObservations) -> None:
         ours, theirs = socket.socketpair()
-        self._lanes = f"lanes {plan.first_lane} to {plan.first_lane + len(plan.seeds) - 1}"
+        self._envs = f"environments {plan.first_env} to {plan.first_env + len(plan.seeds) - 1}"
         with theirs:
-            numbers = [str(number) for number in (theirs.fileno(), shared.file, shared.num_lanes)]
+            numbers = [str(number) for number in (theirs.fileno(), shared.file, shared.num_envs)]
             self._process = subprocess.Popen(
                 [sys.executable, "-m", _CHILD, *numbers],
                 pass_fds=[theirs.fileno(), shared.file],
@@ -94,5 +94,5 @@ class RemoteGroup:
             self._process.kill()
             self._process.wait()
 
-    def _lost(self) -> LaneError:
-        return LaneError(f"MontezumaRevenge: the process of {self._lanes} is gone (status {self._process.poll()})")
+    def _lost(self) -> EnvError:
+        return EnvError(f"MontezumaRevenge: the process of {self._envs} is gone (status {self._process.poll()})")

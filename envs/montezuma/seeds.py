@@ -20,10 +20,10 @@ def check_contexts(contexts: int | str | None) -> None:
         )
 
 
-def lane_seed(seed: int, held_out: bool, stream: int | Sequence[int], lane: int) -> tuple[int, ...]:
-    """What decides a lane's sticky actions. Held out: the same game, but luck that training never has."""
+def env_seed(seed: int, held_out: bool, stream: int | Sequence[int], env_index: int) -> tuple[int, ...]:
+    """What decides an environment's sticky actions. Held out: the same game, but luck that training never has."""
     streams = tuple(stream) if isinstance(stream, Sequence) else (stream,)
     for name, number in (("seed", seed), *(("stream", number) for number in streams)):
         if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 0:
             raise InvalidInput(f"{name} {number!r} cannot be used; allowed: whole numbers from 0")
-    return (int(held_out), int(seed), *(int(number) for number in streams), lane)
+    return (int(held_out), int(seed), *(int(number) for number in streams), env_index)

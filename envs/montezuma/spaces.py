@@ -20,9 +20,9 @@ def observation_space() -> gym.spaces.Dict:
     return gym.spaces.Dict({key: gym.spaces.Box(0, 255, shape, np.uint8) for key, shape in _SHAPES.items()})
 
 
-def observation_buffers(num_lanes: int) -> dict[str, np.ndarray]:
+def observation_buffers(num_envs: int) -> dict[str, np.ndarray]:
     """Zeros [N, ...] by key, for games to write into."""
-    return {key: np.zeros((num_lanes, *shape), np.uint8) for key, shape in _SHAPES.items()}
+    return {key: np.zeros((num_envs, *shape), np.uint8) for key, shape in _SHAPES.items()}
 
 
 def action_space() -> gym.spaces.Discrete:

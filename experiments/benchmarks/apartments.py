@@ -1,6 +1,6 @@
 """How fast the apartments are drawn and played, by image size, on one core.
 
-Pictures are drawn from random places of many apartments. Lanes walk at random, with everything that belongs to a step
+Pictures are drawn from random places of many apartments. Vector envs walk at random, with all that belongs to a step
 (moving, coverage, sensors, and new apartments when episodes end), and are measured beside as many environments stepped
 one after the other, as Gymnasium has them.
 """
@@ -14,14 +14,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bonuslab.envs.habitat import HabitatEnv, HabitatLanes
+from bonuslab.envs.habitat import HabitatEnv, HabitatVectorEnv
 from bonuslab.envs.habitat.apartments.drawing import draw
 from bonuslab.envs.habitat.apartments.scene import apartment
 from bonuslab.envs.habitat.apartments.simulator import ApartmentScenes
 from bonuslab.experiments.benchmarks.measurement import Measurement
 
 SIZES = (64, 128, 256)
-NUM_LANES = 4
+NUM_ENVS = 4
 MAX_STEPS = 500
 
 
@@ -56,28 +56,28 @@ def _pictures(size: int, turns: int) -> Measurement:
 
 
 def _steps(size: int, turns: int) -> Measurement:
-    """Whole steps of lanes, and of environments one after the other."""
+    """Whole steps of environments, and of environments one after the other."""
     _progress(f"steps, {size} x {size}")
     rng, steps = np.random.default_rng(0), 50
-    lanes = HabitatLanes("apartments", NUM_LANES, size=size, max_steps=MAX_STEPS)
-    alone = [HabitatEnv(size=size, stream=(0, lane), max_steps=MAX_STEPS) for lane in range(NUM_LANES)]
-    lanes.reset()
+    envs = HabitatVectorEnv("apartments", NUM_ENVS, size=size, max_steps=MAX_STEPS)
+    alone = [HabitatEnv(size=size, stream=(0, env_index), max_steps=MAX_STEPS) for env_index in range(NUM_ENVS)]
+    envs.reset()
     for env in alone:
         env.reset()
 
     def ours() -> None:
-        for row in rng.integers(1, 4, (steps, NUM_LANES)):
-            lanes.step(row)
+        for row in rng.integers(1, 4, (steps, NUM_ENVS)):
+            envs.step(row)
 
     def theirs() -> None:
-        for row in rng.integers(1, 4, (steps, NUM_LANES)):
+        for row in rng.integers(1, 4, (steps, NUM_ENVS)):
             for env, action in zip(alone, row.tolist(), strict=True):
                 if any(env.step(action)[2:4]):
                     env.reset()
 
     pairs = [(_timed(ours), _timed(theirs)) for _ in range(turns + 1)][1:]  # in turn, so that load falls on both
-    speeds = [steps * NUM_LANES / statistics.median(side) for side in zip(*pairs, strict=True)]
-    name = f"steps of {NUM_LANES} lanes, beside single environments, {size} x {size}"
+    speeds = [steps * NUM_ENVS / statistics.median(side) for side in zip(*pairs, strict=True)]
+    name = f"steps of {NUM_ENVS} environments, beside single environments, {size} x {size}"
     return Measurement(name, speeds[0], speeds[1], "steps/s", higher_is_better=True)
 
 

@@ -2,7 +2,7 @@
 
     python experiments/speed.py bonuses [--quick]
 
-Features have d = 1024, fragments T = 80 steps of N = 8 lanes. Peers: the rank-one (Sherman–Morrison) update of the
+Features have d = 1024, fragments T = 80 steps of N = 8 envs. Peers: the rank-one (Sherman–Morrison) update of the
 inverse covariance, in place and in double precision, and an explicit inverse at every step. Scaling rows set a cost
 beside the cost that linear growth from a quarter of the size would give: above 1 means that it grows more slowly.
 Times are the process's own processor time, so that other work on the machine does not count.
@@ -18,13 +18,13 @@ import torch
 from threadpoolctl import threadpool_limits
 
 import bonuslab.algorithms.bonuses  # noqa: F401 (registers them)
-from bonuslab.algorithms.bonuses.count_table import CountTable
-from bonuslab.algorithms.bonuses.elliptical import EpisodicElliptical
+from bonuslab.algorithms.bonuses.algebra.registry import registered
+from bonuslab.algorithms.bonuses.algebra.setting import Setting
+from bonuslab.algorithms.bonuses.memory.count_table import CountTable
+from bonuslab.algorithms.bonuses.memory.elliptical import EpisodicElliptical
 from bonuslab.algorithms.bonuses.ngu import NGU, NeighbourMemory
-from bonuslab.algorithms.bonuses.registry import registered
-from bonuslab.algorithms.bonuses.setting import Setting
-from bonuslab.algorithms.fragment import Fragment
-from bonuslab.algorithms.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory
+from bonuslab.algorithms.data.fragment import Fragment
+from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory
 from bonuslab.experiments.benchmarks.measurement import Measurement
 
 D, T, N = 1024, 80, 8
@@ -74,7 +74,7 @@ def _elliptical(quick: bool) -> list[Measurement]:
 
 
 def _long_episodes(quick: bool) -> list[Measurement]:
-    print("elliptical bonus in long episodes, one lane")
+    print("elliptical bonus in long episodes, one environment")
     fragments = Trajectory(1, 25 * T, mean_episode=10**9).cut([T] * 25)
     features = torch.randn(25 * T, 1, D, generator=torch.Generator().manual_seed(1))
     elliptical = EpisodicElliptical(RIDGE)
@@ -138,7 +138,7 @@ def _each_bonus(quick: bool) -> list[Measurement]:
     steps = 16 if quick else T
     measurements = []
     for name, cls in registered().items():
-        print(f"{name}: {steps} steps of {N} lanes, paper's networks", flush=True)
+        print(f"{name}: {steps} steps of {N} environments, paper's networks", flush=True)
         bonus = cls().build(Setting(OBSERVATION_SPACE, NUM_ACTIONS, network="paper"))
         warm, fragment = Trajectory(N, 2 + steps, mean_episode=60).cut([2, steps])
         bonus.compute(warm)
@@ -152,7 +152,7 @@ def _each_bonus(quick: bool) -> list[Measurement]:
 
 
 def _rank_one(features: torch.Tensor) -> tuple[torch.Tensor, float]:
-    """[T, N] the usual way, C⁻¹ of each lane updated in place after each step; and the seconds of a step."""
+    """[T, N] the usual way, C⁻¹ of each environment updated in place after each step; and the seconds of a step."""
     inverse = [torch.eye(D, dtype=torch.float64) / RIDGE for _ in range(features.shape[1])]
     bonus = torch.empty(features.shape[:2], dtype=torch.float64)
     started = time.process_time()

@@ -36,32 +36,40 @@ def run(quick: bool) -> list[Measurement]:
 
 
 def _measured(seconds: float) -> list[Measurement]:
-    """Weak scaling keeps the lanes of a worker, strong scaling the lanes of all."""
+    """Weak scaling keeps the environments of a worker, strong scaling the environments of all."""
     cores = os.cpu_count() or 1
-    lanes = LAPTOP.lanes_per_batch
+    envs = LAPTOP.envs_per_batch
     ray.init("local", num_cpus=cores, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
     try:
-        one = _speed(1, lanes, seconds)
-        all_alone = _speed(1, lanes * cores, seconds)
-        many = _speed(cores, lanes, seconds)
+        one = _speed(1, envs, seconds)
+        all_alone = _speed(1, envs * cores, seconds)
+        many = _speed(cores, envs, seconds)
     finally:
         ray.shutdown()
     return [
         Measurement(
-            f"weak scaling: {cores} workers × {lanes} lanes; peer {cores} × one", many, cores * one, "steps/s", True
+            f"weak scaling: {cores} workers × {envs} environments; peer {cores} × one",
+            many,
+            cores * one,
+            "steps/s",
+            True,
         ),
         Measurement(
-            f"strong scaling: {cores} workers, {lanes * cores} lanes; peer one worker", many, all_alone, "steps/s", True
+            f"strong scaling: {cores} workers, {envs * cores} environments; peer one worker",
+            many,
+            all_alone,
+            "steps/s",
+            True,
         ),
     ]
 
 
-def _speed(workers: int, lanes: int, seconds: float) -> float:
+def _speed(workers: int, envs: int, seconds: float) -> float:
     config = DDPPOConfig().environment(TASK).debugging(seed=0, log_level="ERROR")
     LAPTOP.configure(config)
     Plan("benchmark", workers).configure(config).bonus("e3b * rnd").reporting(min_time_s_per_iteration=1)
-    config.env_runners(num_envs_per_env_runner=lanes)
-    return trained_per_second(f"{workers} workers × {lanes} lanes", config.build_algo, seconds)
+    config.env_runners(num_envs_per_env_runner=envs)
+    return trained_per_second(f"{workers} workers × {envs} environments", config.build_algo, seconds)
 
 
 def _simulated(rollouts: int) -> list[Measurement]:
@@ -90,20 +98,20 @@ def _simulated(rollouts: int) -> list[Measurement]:
     return rows
 
 
-class _TimedLanes:
-    """Lanes that note how long each step takes."""
+class _TimedVectorEnv:
+    """VectorEnv that note how long each step takes."""
 
-    def __init__(self, lanes: Any) -> None:
-        self._lanes = lanes
+    def __init__(self, envs: Any) -> None:
+        self._envs = envs
         self.seconds: list[float] = []
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._lanes, name)
+        return getattr(self._envs, name)
 
     def step(self, *arguments: Any, **options: Any) -> Any:
-        """One step of all lanes."""
+        """One step of all environments."""
         started = time.perf_counter()
-        result = self._lanes.step(*arguments, **options)
+        result = self._envs.step(*arguments, **options)
         self.seconds.append(time.perf_counter() - started)
         return result
 
@@ -113,10 +121,10 @@ def timed_job(rollouts: int) -> Job:
     torch.set_num_threads(1)
     numbers = LAPTOP_PIXELS
     config = DDPPOConfig().environment(PIXELS).debugging(seed=0, log_level="ERROR")
-    numbers.configure(config).bonus("e3b").env_runners(num_envs_per_env_runner=HABITAT.lanes_per_batch)
+    numbers.configure(config).bonus("e3b").env_runners(num_envs_per_env_runner=HABITAT.envs_per_batch)
     algorithm = config.run_serially().build_algo()
     worker = algorithm.env_runner
-    worker.rollout._lanes = lanes = _TimedLanes(worker.env)
+    worker.rollout._envs = envs = _TimedVectorEnv(worker.env)
     playing, learning = [], []
     try:
         for _ in range(rollouts + 1):  # the first warms up
@@ -127,7 +135,7 @@ def timed_job(rollouts: int) -> Job:
         num_bytes = 4.0 * worker.module.network.num_parameters()
     finally:
         algorithm.stop()
-    steps = np.array(lanes.seconds).reshape(rollouts + 1, numbers.unroll_length_steps)[1:]
+    steps = np.array(envs.seconds).reshape(rollouts + 1, numbers.unroll_length_steps)[1:]
     return Job(
         step_seconds=steps,
         act_seconds=float(np.median(playing[1:] - steps.sum(1)) / numbers.unroll_length_steps),
@@ -141,23 +149,23 @@ def _planned() -> list[Measurement]:
     """The paper's run: 32 GPUs, 4 environments each, 225 million steps."""
     assumed, cost = Assumptions(), network_cost()
     job = habitat_job(cost, assumed)
-    lanes = HABITAT.lanes_per_batch
+    envs = HABITAT.envs_per_batch
     done = simulate(job, WORKERS, sync_fraction=HABITAT.sync_fraction, spread=assumed.spread)
     waiting = simulate(job, WORKERS, sync_fraction=None, spread=assumed.spread)
-    speed = lanes * done.steps_per_second
+    speed = envs * done.steps_per_second
     exchange = job.exchanges * Network().exchange_seconds(WORKERS, job.num_bytes)
     print(
         f"  plan: {cost.flops_per_frame / 1e9:.1f} Gflop a frame, {cost.parameters / 1e6:.1f} M parameters; a rollout "
-        f"of {lanes} × {HABITAT.unroll_length_steps}: simulating {job.step_seconds.sum():.1f} s, acting "
+        f"of {envs} × {HABITAT.unroll_length_steps}: simulating {job.step_seconds.sum():.1f} s, acting "
         f"{HABITAT.unroll_length_steps * job.act_seconds:.1f} s, learning {job.learn_seconds:.1f} s, exchanging "
         f"{exchange:.2f} s; {done.share:.0%} collected",
         flush=True,
     )
     print(f"  assumed: {assumed}", flush=True)
     hours, paper = HABITAT.total_env_steps / speed / 3600, HABITAT.total_env_steps / PAPER_STEPS_PER_SECOND / 3600
-    name = f"planned: {WORKERS} GPUs × {lanes} environments"
+    name = f"planned: {WORKERS} GPUs × {envs} environments"
     return [
         Measurement(f"{name}; peer the paper's (quoted)", speed, PAPER_STEPS_PER_SECOND, "frames/s", True),
-        Measurement(f"{name}, preemption; peer without", speed, lanes * waiting.steps_per_second, "frames/s", True),
+        Measurement(f"{name}, preemption; peer without", speed, envs * waiting.steps_per_second, "frames/s", True),
         Measurement(f"{name}, 225 million steps; peer the paper's (quoted)", hours, paper, "hours"),
     ]

@@ -18,7 +18,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from bonuslab.envs.minihack import MiniHackLanes
+from bonuslab.envs.minihack import MiniHackVectorEnv
 from bonuslab.experiments.benchmarks.measurement import Measurement
 
 LAVA = "MiniHack-MultiRoom-N6-Lava-v0"
@@ -46,11 +46,11 @@ def run(quick: bool) -> list[Measurement]:
 
 def _resets(name: str, task: str, contexts: int | str, turns: int) -> Measurement:
     _progress(name)
-    peer, lanes = _upstream(task), MiniHackLanes(task, 1, contexts)
+    peer, envs = _upstream(task), MiniHackVectorEnv(task, 1, contexts)
 
     def ours() -> int:
         for _ in range(50):
-            lanes.reset()
+            envs.reset()
         return 50
 
     def theirs() -> int:
@@ -59,7 +59,7 @@ def _resets(name: str, task: str, contexts: int | str, turns: int) -> Measuremen
         return 5
 
     ours_seconds, peer_seconds = _take_turns(ours, theirs, turns)
-    lanes.close()
+    envs.close()
     peer.close()
     return Measurement(name, 1e3 * ours_seconds, 1e3 * peer_seconds, "ms")
 
@@ -69,14 +69,14 @@ def _steps(turns: int) -> Measurement:
     name = "step without resets, Labyrinth-Big"
     _progress(name)
     steps = 200
-    peer, lanes = _upstream(LABYRINTH), MiniHackLanes(LABYRINTH, 1)
+    peer, envs = _upstream(LABYRINTH), MiniHackVectorEnv(LABYRINTH, 1)
     rng = np.random.default_rng(0)
     actions = rng.integers(8, size=(steps, 1))
     chosen = actions[:, 0].tolist()
 
     def ours() -> int:
         for row in actions:
-            lanes.step(row)
+            envs.step(row)
         return steps
 
     def theirs() -> int:
@@ -84,8 +84,8 @@ def _steps(turns: int) -> Measurement:
             peer.step(action)
         return steps
 
-    ours_seconds, peer_seconds = _take_turns(ours, theirs, turns, before=(lanes.reset, peer.reset))
-    lanes.close()
+    ours_seconds, peer_seconds = _take_turns(ours, theirs, turns, before=(envs.reset, peer.reset))
+    envs.close()
     peer.close()
     return Measurement(name, 1 / ours_seconds, 1 / peer_seconds, "steps/s", higher_is_better=True)
 
@@ -94,14 +94,14 @@ def _random_play(turns: int) -> Measurement:
     """A random policy with its many resets: in lava it lives for a few steps."""
     name = "random play with resets, MultiRoom-N6-Lava"
     _progress(name)
-    peer, lanes = _upstream(LAVA), MiniHackLanes(LAVA, 1)
+    peer, envs = _upstream(LAVA), MiniHackVectorEnv(LAVA, 1)
     rng = np.random.default_rng(0)
-    lanes.reset()
+    envs.reset()
     peer.reset()
 
     def ours() -> int:
         for row in rng.integers(8, size=(300, 1)):
-            lanes.step(row)
+            envs.step(row)
         return 300
 
     def theirs() -> int:
@@ -112,7 +112,7 @@ def _random_play(turns: int) -> Measurement:
         return 60
 
     ours_seconds, peer_seconds = _take_turns(ours, theirs, turns)
-    lanes.close()
+    envs.close()
     peer.close()
     return Measurement(name, 1 / ours_seconds, 1 / peer_seconds, "steps/s", higher_is_better=True)
 
@@ -120,15 +120,15 @@ def _random_play(turns: int) -> Measurement:
 def _soak(resets: int) -> list[Measurement]:
     """What many resets leave behind."""
     _progress(f"{resets:,} resets, for growth")
-    lanes = MiniHackLanes(LAVA, 2, contexts="inf")
+    envs = MiniHackVectorEnv(LAVA, 2, contexts="inf")
     # The first levels fill the cache of levels, which keeps 2,048.
     for _ in range(max(1_100, resets // 20)):
-        lanes.reset()
+        envs.reset()
     memory, files = _resident_bytes(), _open_files()
     for _ in range(resets // 2):
-        lanes.reset()
+        envs.reset()
     grown, opened = _resident_bytes() - memory, _open_files() - files
-    lanes.close()
+    envs.close()
     return [
         Measurement(f"memory growth over {resets:,} resets", grown / 2**20, None, "MiB"),
         Measurement(f"open files more after {resets:,} resets", opened, None, "files"),

@@ -60,14 +60,14 @@ def habitat_job(cost: NetworkCost, assumed: Assumptions | None = None) -> Job:
     """A GPU's part of the run: 4 environments × 128 steps, E3B's models with 3 updates."""
     assumed = assumed or Assumptions()
     numbers = HABITAT
-    frames = numbers.unroll_length_steps * numbers.lanes_per_batch
+    frames = numbers.unroll_length_steps * numbers.envs_per_batch
     forward = cost.flops_per_frame / assumed.flops
     # Backward counts twice. The policy makes its passes, φ one forward and its updates.
     passes = 3 * numbers.passes + 1 + 3 * numbers.bonus_updates
     return Job(
         # The environments of a GPU render side by side; then one forward serves them all.
         step_seconds=np.full((1, numbers.unroll_length_steps), 1 / assumed.frames_per_second),
-        act_seconds=max(assumed.launch_seconds, numbers.lanes_per_batch * forward),
+        act_seconds=max(assumed.launch_seconds, numbers.envs_per_batch * forward),
         learn_seconds=passes * frames * forward,
         exchanges=numbers.passes * numbers.minibatches + 2 * numbers.bonus_updates,
         num_bytes=4.0 * cost.parameters,

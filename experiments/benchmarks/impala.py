@@ -20,7 +20,7 @@ SAMPLE_FACTORY_PORT = {FREEZE: 410.0, LAVA: 250.0}
 REFERENCE_MS = {"none": 24.0, "e3b * rnd": 44.0}
 """CPU milliseconds a frame of the authors' program with the paper's network on such a machine, measured elsewhere."""
 STOCK_CHOICES = ((1, 16), (1, 32), (2, 16))
-"""Runners × lanes among which RLlib's IMPALA may use its best."""
+"""Runners × environments among which RLlib's IMPALA may use its best."""
 
 
 def run(quick: bool) -> list[Measurement]:
@@ -34,7 +34,7 @@ def run(quick: bool) -> list[Measurement]:
             for task, bonus in cases
         }
         choices = STOCK_CHOICES[:1] if quick else STOCK_CHOICES
-        stock = max(_stock_per_second(runners, lanes, seconds) for runners, lanes in choices)
+        stock = max(_stock_per_second(runners, envs, seconds) for runners, envs in choices)
     finally:
         ray.shutdown()
     bare, combined = ours[FREEZE, "none"], ours[FREEZE, "e3b * rnd"]
@@ -57,9 +57,9 @@ def _laptop(task: str, bonus: str) -> IMPALAConfig:
     return choose_plan("laptop").configure(config).bonus(bonus).reporting(min_time_s_per_iteration=2)
 
 
-def _stock_per_second(runners: int, lanes: int, seconds: float) -> float:
-    config = stock_config(FREEZE, "small", runners, lanes, unroll=32, batch_steps=32 * lanes)
-    return trained_per_second(f"RLlib, {runners} × {lanes}", config.build_algo, seconds)
+def _stock_per_second(runners: int, envs: int, seconds: float) -> float:
+    config = stock_config(FREEZE, "small", runners, envs, unroll=32, batch_steps=32 * envs)
+    return trained_per_second(f"RLlib, {runners} × {envs}", config.build_algo, seconds)
 
 
 def _paper_milliseconds(bonus: str, peer: float, fragments: int) -> list[Measurement]:
@@ -67,7 +67,7 @@ def _paper_milliseconds(bonus: str, peer: float, fragments: int) -> list[Measure
     torch.set_num_threads(1)
     config = IMPALAConfig().environment(LAVA).debugging(seed=0, log_level="ERROR")
     preset("paper").configure(config)
-    # Four batches' worth of lanes act together; each batch of eight lanes is learnt from as in the paper.
+    # Four batches' worth of environments act together; each batch of eight environments is learnt from as in the paper.
     config.bonus(bonus).env_runners(num_envs_per_env_runner=32).run_serially()
     algorithm = config.build_algo()
     learner = algorithm.learner_group._learner
@@ -78,7 +78,7 @@ def _paper_milliseconds(bonus: str, peer: float, fragments: int) -> list[Measure
         fragment = algorithm.env_runner.sample()
         marks.append(_cpu_seconds())
         columns = [range(begin, begin + 8) for begin in range(0, 32, 8)]
-        batches = [algorithm.bonus._bonus.process(fragment.lanes(list(part)))[0] for part in columns]
+        batches = [algorithm.bonus._bonus.process(fragment.select_envs(list(part)))[0] for part in columns]
         marks.append(_cpu_seconds())
         for batch in batches:
             learner.update(batch)

@@ -3,13 +3,13 @@
     python experiments/speed.py networks [--quick]
 
 States are a random player's on two tasks: a small room that is seen at once, and a row of rooms with deadly lava, where
-hardly a map repeats. Learning is one forward and backward pass over 8 lanes of 80 + 1 steps, as in the paper. The
+hardly a map repeats. Learning is one forward and backward pass over 8 envs of 80 + 1 steps, as in the paper. The
 peer runs `nn.Conv2d` and `nn.LSTM` as they are, the LSTM step by step, since episodes start inside of an unroll. Times
 are the process's own processor time per state. The small network has no peer.
 
 Results to expect (one core of a two-core AMD EPYC, full run, others at work on it): paper network, policy, learning
-1.9 and 3.1 ms a state on the two tasks against 18.6 and 19.0; acting with 32 lanes 1.2 and 1.7 ms against 2.6 and 2.9;
-encoder, learning 0.5 and 1.6 ms against 9.5 and 7.9. Small network: learning 65 to 70 µs, acting with 32 lanes 86 µs.
+1.9 and 3.1 ms a state on the two tasks against 18.6 and 19.0; acting with 32 envs 1.2 and 1.7 ms against 2.6 and 2.9;
+encoder, learning 0.5 and 1.6 ms against 9.5 and 7.9. Small network: learning 65 to 70 µs, acting with 32 envs 86 µs.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bonuslab.algorithms.data.synthetic import OBSERVATION_SPACE
 from bonuslab.algorithms.networks import PolicyNetwork, as_tensors, build_policy
 from bonuslab.algorithms.networks.paper import PlainPaperEncoder
-from bonuslab.algorithms.synthetic import OBSERVATION_SPACE
-from bonuslab.envs.minihack.lanes import MiniHackLanes
+from bonuslab.envs.minihack.vector_env import MiniHackVectorEnv
 from bonuslab.experiments.benchmarks.measurement import Measurement
 
 TASKS = ("Freeze-Horn-Restricted", "MultiRoom-N6-Lava")
@@ -86,11 +86,11 @@ def _paper(task: str, quick: bool) -> list[Measurement]:
         beside("encoder, learning", lambda: learn_encoder(ours), lambda: learn_encoder(plain), frames),
         beside("encoder, forward only", lambda: encode(ours), lambda: encode(plain), frames),
     ]
-    for lanes in ACTING_LANES:
-        batches, starts, _ = _play(task, lanes, ACTING_STEPS)
+    for envs in ACTING_LANES:
+        batches, starts, _ = _play(task, envs, ACTING_STEPS)
         results.append(
             beside(
-                f"policy, acting with {lanes} lanes",
+                f"policy, acting with {envs} environments",
                 partial(_act, _unroll, ours, batches, starts),
                 partial(_act, _plain_unroll, plain, batches, starts),
                 starts.numel(),
@@ -100,7 +100,7 @@ def _paper(task: str, quick: bool) -> list[Measurement]:
 
 
 def _small(quick: bool) -> list[Measurement]:
-    """The small network: learning on 32 lanes, acting with 32 and 64."""
+    """The small network: learning on 32 environments, acting with 32 and 64."""
     results = []
     for task in TASKS:
         states, first, num_actions = _play(task, 32, T // 4 if quick else T)
@@ -108,10 +108,10 @@ def _small(quick: bool) -> list[Measurement]:
         seconds = _processor_time(partial(_learn, _unroll, policy, states, first), repeats=5)
         name = f"{task}: small policy, learning on {len(first)} × 32"
         results.append(Measurement(name, seconds * 1e6 / first.numel(), None, _MICRO))
-        for lanes in (32, 64):
-            batches, starts, _ = _play(task, lanes, ACTING_STEPS)
+        for envs in (32, 64):
+            batches, starts, _ = _play(task, envs, ACTING_STEPS)
             seconds = _processor_time(partial(_act, _unroll, policy, batches, starts), repeats=5)
-            name = f"{task}: small policy, acting with {lanes} lanes"
+            name = f"{task}: small policy, acting with {envs} environments"
             results.append(Measurement(name, seconds * 1e6 / starts.numel(), None, _MICRO))
     return results
 
@@ -164,20 +164,20 @@ def _print_error(task: str, ours: PolicyNetwork, plain: PolicyNetwork, states: S
         policy.zero_grad(set_to_none=True)
 
 
-def _play(task: str, num_lanes: int, num_steps: int) -> tuple[States, Tensor, int]:
+def _play(task: str, num_envs: int, num_steps: int) -> tuple[States, Tensor, int]:
     """States [T + 1, N, ...] and episode starts [T + 1, N] of a random player, and the number of actions."""
-    lanes = MiniHackLanes(task, num_lanes, seed=0)
+    envs = MiniHackVectorEnv(task, num_envs, seed=0)
     try:
-        num_actions = int(lanes.action_space.n)
+        num_actions = int(envs.action_space.n)
         rng = np.random.default_rng(0)
-        rows = [{key: part.copy() for key, part in lanes.reset().items()}]
-        first = [np.ones(num_lanes, bool)]
+        rows = [{key: part.copy() for key, part in envs.reset().items()}]
+        first = [np.ones(num_envs, bool)]
         for _ in range(num_steps):
-            step = lanes.step(rng.integers(num_actions, size=num_lanes))
+            step = envs.step(rng.integers(num_actions, size=num_envs))
             rows.append({key: part.copy() for key, part in step.observations.items()})
             first.append(step.terminated | step.truncated)
     finally:
-        lanes.close()
+        envs.close()
     states = as_tensors({key: np.stack([row[key] for row in rows]) for key in rows[0]})
     return states, torch.as_tensor(np.stack(first)), num_actions
 

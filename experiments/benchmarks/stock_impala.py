@@ -55,7 +55,7 @@ class StockModule(TorchRLModule, ValueFunctionAPI):
         return core.transpose(0, 1), after
 
 
-def stock_config(task: str, family: str, num_runners: int, lanes: int, unroll: int, batch_steps: int) -> IMPALAConfig:
+def stock_config(task: str, family: str, num_runners: int, envs: int, unroll: int, batch_steps: int) -> IMPALAConfig:
     """RLlib's IMPALA with the settings that were found best on small machines."""
 
     def make_env(_: Any) -> gym.Env:
@@ -66,7 +66,7 @@ def stock_config(task: str, family: str, num_runners: int, lanes: int, unroll: i
         IMPALAConfig()
         .environment("bonuslab-stock")
         .env_runners(
-            num_env_runners=num_runners, num_envs_per_env_runner=lanes, rollout_fragment_length=unroll, explore=True
+            num_env_runners=num_runners, num_envs_per_env_runner=envs, rollout_fragment_length=unroll, explore=True
         )
         .learners(num_learners=0, num_cpus_per_learner=1)
         .training(train_batch_size_per_learner=batch_steps, lr=1e-4, grad_clip=40.0, timeout_s_sampler_manager=0.05)

@@ -50,7 +50,7 @@ class Simulated:
     """What many rounds came to."""
 
     steps_per_second: float
-    """Steps of one lane, summed over workers."""
+    """Steps of one environment, summed over workers."""
     share: float
     """Of the rollouts that was collected."""
 

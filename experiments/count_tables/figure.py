@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from bonuslab.experiments.count_tables.cells import Cell, seeds_text
 from bonuslab.experiments.count_tables.rows import ADAPTIVE, KINDS, Row
-from bonuslab.platform.grid.palette import SCOPE_COLOURS
+from bonuslab.platform.pictures.palette import SCOPE_COLOURS
 from bonuslab.platform.report.drawing import FAINT, INK, STYLE
 from bonuslab.platform.report.trial_results import contexts_text
 

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from bonuslab.algorithms.bonuses import parse
-from bonuslab.algorithms.catalogue import find as find_algorithm
+from bonuslab.algorithms.rllib.catalogue import find as find_algorithm
 from bonuslab.experiments.count_tables.cells import Cell, cells, seeds_text, variant_of
 from bonuslab.experiments.count_tables.figure import draw_finding
 from bonuslab.experiments.count_tables.rows import ADAPTIVE, KINDS, Row, bonus_text
-from bonuslab.platform.grid.folder import GridFolder
-from bonuslab.platform.grid.trial_state import write_text
 from bonuslab.platform.report.comparison import Comparison, Score, compare
 from bonuslab.platform.report.provenance import origin
 from bonuslab.platform.report.tables import csv_text
 from bonuslab.platform.report.trial_results import RETURN, WIN_RATE, GridResults, contexts_text, load
+from bonuslab.platform.run.folder import GridFolder
+from bonuslab.platform.run.state import write_text
 
 CURVE_POINTS = 40
 """Of each trial's curve; every point is the mean over its share of the steps."""
@@ -107,7 +107,7 @@ def _trials(results: GridResults, comparison: Comparison, rows: Sequence[Row]) -
             kind,
             variant_of(score),
             trial.seed,
-            trial.state.stage,
+            trial.state.status,
             trial.state.env_steps,
             score.value,
             win_rates[trial.id],
@@ -118,7 +118,7 @@ def _trials(results: GridResults, comparison: Comparison, rows: Sequence[Row]) -
         )
 
     header = (
-        *("id", "task", "contexts", "bonus", "feature", "scope", "variant", "seed", "stage", "env_steps"),
+        *("id", "task", "contexts", "bonus", "feature", "scope", "variant", "seed", "status", "env_steps"),
         *(RETURN, WIN_RATE, "wall_seconds", "coefficient", "env", "commit", "versions"),
     )
     return csv_text(header, [row(score) for score in comparison.scores])

@@ -21,7 +21,7 @@ from bonuslab.experiments.value_functions.paper_similarity import paper_similari
 from bonuslab.experiments.value_functions.sampling import Sample
 from bonuslab.experiments.value_functions.similarity import Similarity
 from bonuslab.platform.cli.tasks import short_name
-from bonuslab.platform.grid.palette import SCOPE_COLOURS
+from bonuslab.platform.pictures.palette import SCOPE_COLOURS
 from bonuslab.platform.report.drawing import FAINT, INK, STYLE
 
 PANELS: Final = 3

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from bonuslab.platform.board.columns import arranged
-from bonuslab.platform.growing_table import GrowingTable, number
-from bonuslab.platform.progress_table import STEPS
+from bonuslab.platform.run.growing_table import GrowingTable, number
+from bonuslab.platform.run.progress_table import STEPS
 
 POINTS = 200
 """Most points of a curve; further rows are joined in equal groups."""

@@ -11,7 +11,7 @@ from statistics import fmean, median
 class Pending:
     """What the forecast needs to know of one trial."""
 
-    stage: str
+    status: str
     bonus: str
     env_steps: int
     total_env_steps: int
@@ -26,10 +26,10 @@ def seconds_left(trials: Sequence[Pending]) -> float | None:
     A trial that has not begun is taken to be as fast as those with its bonus, which decides most of the cost, or else
     as all others. Failed trials are over.
     """
-    left = [trial for trial in trials if trial.stage in ("running", "waiting")]
+    left = [trial for trial in trials if trial.status in ("running", "waiting")]
     if not left:
         return 0.0
-    running = [trial for trial in left if trial.stage == "running"]
+    running = [trial for trial in left if trial.status == "running"]
     speeds = {trial.bonus: [] for trial in trials}  # type: dict[str, list[float]]
     for trial in trials:
         if trial.speed:

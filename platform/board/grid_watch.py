@@ -14,8 +14,8 @@ from bonuslab.platform.board.driver import is_locked
 from bonuslab.platform.board.forecast import Pending, seconds_left
 from bonuslab.platform.board.layout import layout_of, metric_of
 from bonuslab.platform.board.trial_watch import Stamp, TrialWatch, stamp
-from bonuslab.platform.grid.folder import GRID_FILE, GridDescription, GridFolder, TrialDescription
-from bonuslab.platform.tracking.redaction import redacted
+from bonuslab.platform.run.folder import GRID_FILE, GridDescription, GridFolder, TrialDescription
+from bonuslab.platform.run.redaction import redacted
 
 COST_SHARE = 0.002
 """Share of one processor that looking at the files may take, however many clients ask and however large the grid."""
@@ -110,15 +110,15 @@ class GridWatch:
         watches = list(self._trials.values())
         bonuses = {trial.id: trial.labels.get("bonus", "") for trial in description.trials}
         pending = [
-            Pending(trial.stage, bonuses[name], trial.state.env_steps, trial.state.total_env_steps, trial.speed)
+            Pending(trial.status, bonuses[name], trial.state.env_steps, trial.state.total_env_steps, trial.speed)
             for name, trial in self._trials.items()
         ]
         return {
             "trials": len(watches),
-            "counts": Counter(trial.stage for trial in pending),
+            "counts": Counter(trial.status for trial in pending),
             "share": sum(watch.state.share_done for watch in watches) / max(1, len(watches)),
             "steps": sum(trial.env_steps for trial in pending),
-            "speed": sum(trial.speed or 0.0 for trial in pending if trial.stage == "running"),
+            "speed": sum(trial.speed or 0.0 for trial in pending if trial.status == "running"),
             "left": seconds_left(pending),
             "updated": max((watch.state.updated for watch in watches), default=0.0),
         }
@@ -126,7 +126,7 @@ class GridWatch:
     def _summary(self) -> dict[str, Any]:
         """The totals, and whether anybody is at work."""
         quiet = max(0.0, time.time() - self._totals["updated"])
-        left = next((stage for stage in QUIET_SECONDS if stage in self._totals["counts"]), None)
+        left = next((status for status in QUIET_SECONDS if status in self._totals["counts"]), None)
         interrupted = left is not None and quiet > QUIET_SECONDS[left] and is_locked(self.folder.path) is False
         stopped = {"speed": 0.0, "left": None} if interrupted else {}
         return self._totals | stopped | {"quiet": quiet, "interrupted": interrupted}

@@ -8,7 +8,7 @@ from typing import Any
 
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.board.grid_watch import GridWatch
-from bonuslab.platform.grid.folder import grids_below
+from bonuslab.platform.run.folder import grids_below
 
 
 class Grids:

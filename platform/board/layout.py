@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bonuslab.platform.grid.folder import GridDescription, TrialDescription
-from bonuslab.platform.grid.palette import bonus_styles
+from bonuslab.platform.pictures.palette import bonus_styles
+from bonuslab.platform.run.folder import GridDescription, TrialDescription
 
 DEFAULT_METRIC = "win_rate"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from pathlib import Path
 
-from bonuslab.platform.growing_table import GrowingTable, number
-from bonuslab.platform.progress_table import STEPS
+from bonuslab.platform.run.growing_table import GrowingTable, number
+from bonuslab.platform.run.progress_table import STEPS
 
 RECENT_SHARE = 0.1
 """A training column's present value is its mean over this last share of the trial's steps, as in the report."""

@@ -45,7 +45,7 @@ class BoardApp:
             "/api/grids": self.index,
             "/api/grids/{grid}": self.grid,
             "/api/grids/{grid}/trials/{trial}": self.trial,
-            "/api/grids/{grid}/trials/{trial}/film.gif": self.film,
+            "/api/grids/{grid}/trials/{trial}/video.gif": self.video,
         }
         return Starlette(
             routes=[Route(path, answer) for path, answer in routes.items()],
@@ -86,13 +86,13 @@ class BoardApp:
             return Response(status_code=304, headers={"ETag": tag})
         return JSONResponse(self._pages.page(watch.description, description, trial), headers={"ETag": tag})
 
-    def film(self, request: Request) -> Response:
-        """The film of a trial's policy."""
+    def video(self, request: Request) -> Response:
+        """The video of a trial's policy."""
         watch = self._grids.watch(request.path_params["grid"])
         found = watch.trial(request.path_params["trial"]) if watch else None
-        if found is None or not found[0].folder.film.is_file():
-            return _missing("there is no such film")
-        return FileResponse(found[0].folder.film, media_type="image/gif")
+        if found is None or not found[0].folder.video.is_file():
+            return _missing("there is no such video")
+        return FileResponse(found[0].folder.video, media_type="image/gif")
 
 
 def _missing(what: str) -> Response:

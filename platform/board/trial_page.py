@@ -1,4 +1,4 @@
-"""What the page of one trial shows: curves, error, film and links."""
+"""What the page of one trial shows: curves, error, video and links."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from bonuslab.platform.board.curves import Curves
 from bonuslab.platform.board.layout import metric_of
 from bonuslab.platform.board.links import mlflow_run, web_address
 from bonuslab.platform.board.trial_watch import TrialWatch, stamp
-from bonuslab.platform.grid.folder import GridDescription, TrialDescription
-from bonuslab.platform.tracking.redaction import redacted
+from bonuslab.platform.run.folder import GridDescription, TrialDescription
+from bonuslab.platform.run.redaction import redacted
 from bonuslab.platform.tracking.store import DATABASE, OPTION
 
 LABELS = ("task", "contexts", "bonus", "scope", "seed", "variant", "suite")
@@ -35,18 +35,18 @@ class TrialPages:
     def tag(self, watch: TrialWatch) -> str:
         """Changes whenever the page of the trial does."""
         folder = watch.folder
-        files = (folder.progress, folder.state_file, folder.error_file, folder.film, folder.tracking_file)
+        files = (folder.progress, folder.state_file, folder.error_file, folder.video, folder.tracking_file)
         return hashlib.sha1(repr([stamp(file) for file in files]).encode()).hexdigest()[:16]
 
     def page(self, grid: GridDescription, trial: TrialDescription, watch: TrialWatch) -> dict[str, Any]:
         """Everything about one trial."""
-        film = stamp(watch.folder.film)
+        video = stamp(watch.folder.video)
         return {
             "labels": {name: str(trial.labels[name]) for name in LABELS if trial.labels.get(name)},
             "cell": watch.cell(),
             "traceback": _traceback(watch.folder.error_file),
-            # The time of the film: a new one has a new address.
-            "film": None if film is None else film[2],
+            # The time of the video: a new one has a new address.
+            "video": None if video is None else video[2],
             "mlflow": self._mlflow(grid, watch),
             "ray": web_address(grid.options.get("ray_dashboard")),
             "curves": self._curves_of(watch.folder.progress, metric_of(grid)),

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from bonuslab.platform.board.recent_rows import RecentRows
-from bonuslab.platform.grid.folder import TrialFolder
-from bonuslab.platform.grid.trial_state import STAGES, TrialState
-from bonuslab.platform.tracking.redaction import redacted
+from bonuslab.platform.run.folder import TrialFolder
+from bonuslab.platform.run.redaction import redacted
+from bonuslab.platform.run.state import STATUSES, TrialState
 
 WINS = "win_rate"
 RETURN = "episode_return"
 SPEED = "env_steps_per_second"
 UNREADABLE = "unreadable"
-"""Stage of a trial whose state.json is damaged."""
+"""Status of a trial whose state.json is damaged."""
 LONGEST_ERROR = 300
 
 Stamp = tuple[int, int, int] | None
@@ -57,7 +57,7 @@ class TrialWatch:
         if now != self._seen_state:
             self._seen_state, self._rows_seen, changed = now, False, True
             self._read_state()
-        if rows and (self.stage == "running" or not self._rows_seen):
+        if rows and (self.status == "running" or not self._rows_seen):
             self._rows_seen = True
             if (now := stamp(self._progress)) != self._seen_progress:
                 self._seen_progress, changed = now, True
@@ -67,9 +67,9 @@ class TrialWatch:
         return changed
 
     @property
-    def stage(self) -> str:
-        """One of `STAGES`, or `UNREADABLE`."""
-        return UNREADABLE if self.problem else self.state.stage
+    def status(self) -> str:
+        """One of `STATUSES`, or `UNREADABLE`."""
+        return UNREADABLE if self.problem else self.state.status
 
     def headline(self) -> tuple[str, float | None]:
         """The number the trial is judged by, or the nearest there is, and its column."""
@@ -79,17 +79,17 @@ class TrialWatch:
     def cell(self) -> dict[str, Any]:
         """What the heat map shows of it."""
         state = self.state
-        unfinished = self.stage in ("running", "waiting")
+        unfinished = self.status in ("running", "waiting")
         column, value = self.headline()
         return {
             "id": self.folder.id,
-            "stage": self.stage,
+            "status": self.status,
             "share": _short(state.share_done),
             "steps": state.env_steps,
             "total": state.total_env_steps,
             "seconds": _short(state.wall_seconds),
             "left": _short(state.seconds_left) if unfinished else None,
-            "speed": _short(self.speed) if self.stage == "running" else _short(state.steps_per_second),
+            "speed": _short(self.speed) if self.status == "running" else _short(state.steps_per_second),
             "column": column,
             "metric": _short(value),
             "return": _short(self._rows.value(RETURN)),
@@ -105,8 +105,8 @@ class TrialWatch:
 
 
 def _checked(state: TrialState) -> TrialState:
-    if state.stage not in STAGES:
-        raise ValueError(f"there is no stage {state.stage!r}")
+    if state.status not in STATUSES:
+        raise ValueError(f"there is no status {state.status!r}")
     for name in ("env_steps", "total_env_steps", "wall_seconds", "attempts", "updated"):
         value = getattr(state, name)
         if not isinstance(value, int | float) or not abs(value) < float("inf"):

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from bonuslab.algorithms.bonuses import PRESETS, Bonus, Setting, parse, registered
-from bonuslab.algorithms.bonuses.base import value_text
-from bonuslab.algorithms.bonuses.combinators import restrict
-from bonuslab.algorithms.bonuses.expression import parameter_types, required_parameters
-from bonuslab.algorithms.bonuses.terms import elementary
-from bonuslab.algorithms.synthetic import NUM_ACTIONS, OBSERVATION_SPACE
+from bonuslab.algorithms.bonuses.algebra.base import value_text
+from bonuslab.algorithms.bonuses.algebra.combinators import restrict
+from bonuslab.algorithms.bonuses.algebra.expression import parameter_types, required_parameters
+from bonuslab.algorithms.bonuses.algebra.terms import elementary
+from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE
 
 WIDTH = 110
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
 
-from bonuslab.platform.cli.machine import Machine, this_machine
+from bonuslab.platform.run.machine import Machine, this_machine
 
 PACKAGES = {
     "bonuslab": "bonuslab",

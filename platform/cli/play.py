@@ -19,8 +19,8 @@ from bonuslab.envs.minihack import MiniHackEnv, Task, make, render, task
 from bonuslab.envs.minihack.album import MiniHackAlbum
 from bonuslab.envs.minihack.contexts import check_context, parse_count
 from bonuslab.envs.minihack.explorer import Explorer
-from bonuslab.platform.cli.film import Film, picture_path
-from bonuslab.platform.cli.screen import Screen
+from bonuslab.platform.pictures.screen import Screen
+from bonuslab.platform.pictures.video import Video, picture_path
 
 AGENTS = ("random", "scripted")
 DELAY_SECONDS = 0.1
@@ -147,11 +147,11 @@ class PlayCommand:
 
 def _save(moments: Iterator[Moment], path: Path, delay: float) -> Moment:
     album = MiniHackAlbum()
-    film = Film(album)
+    video = Video(album)
     for moment in moments:
         album.add(moment.observation)
-        film.add(moment.step, moment.status())
-    film.save(path, delay)
+        video.add(moment.step, moment.status())
+    video.save(path, delay)
     return moment
 
 

@@ -25,8 +25,8 @@ class ReportCommand:
     def run(self, arguments: Namespace) -> int:
         """Write it and say where it is."""
         # Imported here: `bonuslab --help` shall not wait for Matplotlib.
-        from bonuslab.platform.grid.folder import find_grid
         from bonuslab.platform.report import write_report
+        from bonuslab.platform.run.folder import find_grid
 
         started = time.perf_counter()
 

@@ -13,7 +13,7 @@ from bonuslab.envs.minihack.levels import Description, DesFile, KeyRoom, LavaCro
 from bonuslab.envs.minihack.levels.description import read_description
 from bonuslab.envs.minihack.levels.multiroom import SIDE, TALLEST_MAP
 from bonuslab.envs.minihack.tasks import GRAMMAR, MOVES
-from bonuslab.platform.cli.table import print_table
+from bonuslab.platform.pictures.table import print_table
 
 HEADERS = ("task", "rooms", "map", "steps", "suites", "actions")
 WHOLE_MAP = (79, 21)

@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.envs.minihack import MiniHackLanes, Task
-from bonuslab.platform.cli.table import print_table
+from bonuslab.envs.minihack import MiniHackVectorEnv, Task
 from bonuslab.platform.cli.tasks import short_name, tasks_of
+from bonuslab.platform.pictures.table import print_table
 
-NUM_LANES = 8
+NUM_ENVS = 8
 HEADERS = ("task", "steps/s", "steps", "episodes", "mean return", "wins")
 
 
@@ -31,17 +31,17 @@ class Visit:
 
 
 def visit(task: Task, end: float, share: int, seed: int) -> Visit:
-    """Random actions in a few lanes for a `share`-th of the time left until `end`, but at least one step."""
+    """Random actions in a few environments for a `share`-th of the time left until `end`, but at least one step."""
     result = Visit()
     rng = np.random.default_rng(seed)
-    lanes = MiniHackLanes(task, NUM_LANES, contexts="inf", seed=seed)
+    envs = MiniHackVectorEnv(task, NUM_ENVS, contexts="inf", seed=seed)
     try:
-        lanes.reset()  # the first level of a kind takes a second to compile, which is no part of the speed
+        envs.reset()  # the first level of a kind takes a second to compile, which is no part of the speed
         started = time.perf_counter()
         until = started + (end - started) / share
         while True:
-            step = lanes.step(rng.integers(len(task.actions), size=NUM_LANES))
-            result.steps += NUM_LANES
+            step = envs.step(rng.integers(len(task.actions), size=NUM_ENVS))
+            result.steps += NUM_ENVS
             for episode in step.finished:
                 result.returns.append(episode.total_reward)
                 result.wins += episode.end_status == "won"
@@ -49,7 +49,7 @@ def visit(task: Task, end: float, share: int, seed: int) -> Visit:
                 break
         result.seconds = time.perf_counter() - started
     finally:
-        lanes.close()
+        envs.close()
     return result
 
 

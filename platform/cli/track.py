@@ -6,8 +6,8 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.grid.folder import GridFolder, find_grid
-from bonuslab.platform.progress import Progress
+from bonuslab.platform.run.folder import GridFolder, find_grid
+from bonuslab.platform.run.progress import Progress
 from bonuslab.platform.tracking.cursor import undelivered
 from bonuslab.platform.tracking.delivery import Busy, Delivery
 from bonuslab.platform.tracking.store import store_of

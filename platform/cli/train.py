@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.progress import Progress, duration
-from bonuslab.platform.results import outcome_text
+from bonuslab.platform.run.progress import Progress, duration
+from bonuslab.platform.run.results import outcome_text
 
 if TYPE_CHECKING:
-    from bonuslab.platform.run_folder import RunFolder
-    from bonuslab.platform.run_settings import RunSettings
-    from bonuslab.platform.training import Outcome
+    from bonuslab.platform.run.config import RunSettings
+    from bonuslab.platform.run.run_folder import RunFolder
+    from bonuslab.platform.run.single_run import Outcome
 
 # RLlib takes seconds to import: it is loaded once a run is wanted, not for `--help`.
 
@@ -77,7 +77,7 @@ class TrainCommand:
         if "resume" not in given and "task" not in given:
             raise InvalidInput("train needs a task, for example `bonuslab train MultiRoom-N6 --bonus e3b`")
         settings, folder, checkpoint, problems = _prepare(given)
-        from bonuslab.platform.training import TrainingFailed, train
+        from bonuslab.platform.run.single_run import TrainingFailed, train
 
         display = Progress(settings.steps)
         for problem in problems:
@@ -108,7 +108,7 @@ def _prepare(given: dict) -> _Begun:
     if sys.stdout.isatty():
         loading.waiting("loading PyTorch and RLlib")
     try:
-        from bonuslab.platform.ray_session import silence_notices
+        from bonuslab.platform.run.ray_session import silence_notices
 
         silence_notices()
         return _resumed(given) if "resume" in given else _begun(given)
@@ -118,8 +118,8 @@ def _prepare(given: dict) -> _Begun:
 
 def _begun(given: dict) -> _Begun:
     """A new run, with its folder made."""
-    from bonuslab.platform.run_folder import RunFolder, default_path
-    from bonuslab.platform.run_settings import RunSettings, parse_env_setting, parse_override
+    from bonuslab.platform.run.config import RunSettings, parse_env_setting, parse_override
+    from bonuslab.platform.run.run_folder import RunFolder, default_path
 
     fields = {_FIELDS[name]: value for name, value in given.items() if name in _FIELDS}
     algorithm = given.get("algorithm", RunSettings.algorithm)
@@ -134,7 +134,7 @@ def _begun(given: dict) -> _Begun:
 
 def _resumed(given: dict) -> _Begun:
     """A run that goes on from its newest whole checkpoint."""
-    from bonuslab.platform.run_folder import RunFolder, checkpoint_steps
+    from bonuslab.platform.run.run_folder import RunFolder, checkpoint_steps
 
     for name in given:
         if name not in _WITH_RESUME and name != "resume":

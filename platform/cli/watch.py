@@ -8,9 +8,9 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.cli.film import picture_path
 from bonuslab.platform.cli.play import DELAY_SECONDS
-from bonuslab.platform.cli.show import film_of, play
+from bonuslab.platform.pictures.show import play, video_of
+from bonuslab.platform.pictures.video import picture_path
 
 # RLlib takes seconds to import: it is loaded once a checkpoint is to be read, not for `--help`.
 
@@ -44,12 +44,12 @@ class WatchCommand:
             if not low <= value < math.inf:
                 raise InvalidInput(f"--{name} {value} cannot be used; it must be {low} or more")
         checkpoint = find_checkpoint(Path(arguments.path).expanduser())
-        from bonuslab.platform.trained_agent import TrainedAgent
+        from bonuslab.platform.run.agent import TrainedAgent
 
         agent = TrainedAgent.load(checkpoint)
         shows = play(agent, arguments.seed, arguments.greedy, arguments.context, arguments.episodes)
         if path is not None:
-            film_of(shows).save(path, arguments.delay)
+            video_of(shows).save(path, arguments.delay)
         else:
             for show in shows:
                 show.in_terminal(arguments.delay)
@@ -62,9 +62,9 @@ class WatchCommand:
 
 def find_checkpoint(path: Path) -> Path:
     """The checkpoint itself, or the newest whole one of a run."""
-    from bonuslab.algorithms.checkpoint import MANIFEST
-    from bonuslab.platform.ray_session import silence_notices
-    from bonuslab.platform.run_folder import CHECKPOINTS, RunFolder
+    from bonuslab.algorithms.learning.checkpoint import MANIFEST
+    from bonuslab.platform.run.ray_session import silence_notices
+    from bonuslab.platform.run.run_folder import CHECKPOINTS, RunFolder
 
     silence_notices()
     if not path.is_dir():

@@ -58,7 +58,7 @@ def add_arguments(parser: ArgumentParser, experiment: Experiment) -> None:
 
 def selected_scale(given: dict[str, Any], experiment: Experiment) -> Scale:
     """The scale with everything that the command line changes."""
-    from bonuslab.platform.run_settings import parse_env_setting, parse_override
+    from bonuslab.platform.run.config import parse_env_setting, parse_override
 
     name = given.get("scale", experiment.default_scale)
     if "tasks" in given and "suite" in given:

@@ -23,10 +23,10 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from bonuslab.platform.grid.cluster import Cluster
 from bonuslab.platform.grid.share import Share
 from bonuslab.platform.grid.trial_config import configured, resources
-from bonuslab.platform.grid.trial_state import write_text
-from bonuslab.platform.ray_session import silence_notices
-from bonuslab.platform.run_folder import PACKAGES
-from bonuslab.platform.run_settings import RunSettings
+from bonuslab.platform.run.config import RunSettings
+from bonuslab.platform.run.ray_session import silence_notices
+from bonuslab.platform.run.run_folder import PACKAGES
+from bonuslab.platform.run.state import write_text
 
 LEAST_SECONDS = 4.0
 """Of training that is measured, after one iteration to warm up; at least one iteration."""

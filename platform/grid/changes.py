@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.grid.folder import GridDescription, GridFolder, TrialDescription
-from bonuslab.platform.run_settings import RunSettings
+from bonuslab.platform.run.config import RunSettings
+from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription
 
 MOST_NAMES = 4
 """Trials named in one line of the report."""

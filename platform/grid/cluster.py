@@ -13,7 +13,7 @@ import ray
 from ray._private import services, state
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.ray_session import silence_notices
+from bonuslab.platform.run.ray_session import silence_notices
 
 LOCAL = "local"
 ANSWER_SECONDS = 5.0

@@ -12,7 +12,7 @@ from typing import Any
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.grid.arguments import add_arguments, check_numbers, selected_scale
 from bonuslab.platform.grid.experiment import Experiment
-from bonuslab.platform.progress import Progress
+from bonuslab.platform.run.progress import Progress
 
 
 class ExperimentCommand:
@@ -32,7 +32,7 @@ class ExperimentCommand:
         loading = Progress(1)
         if sys.stdout.isatty():
             loading.waiting("loading PyTorch and RLlib")
-        from bonuslab.platform.ray_session import silence_notices
+        from bonuslab.platform.run.ray_session import silence_notices
 
         silence_notices()
         scale = selected_scale(given, self.experiment)

@@ -16,13 +16,13 @@ from ray.tune.execution import class_cache
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from bonuslab.platform.grid.cluster import own_node_lives
-from bonuslab.platform.grid.folder import GridFolder, TrialDescription
 from bonuslab.platform.grid.recorder import Recorder
 from bonuslab.platform.grid.relay import Places, Relay
 from bonuslab.platform.grid.share import ONE_PROCESS, Share
 from bonuslab.platform.grid.trainable import GridTrial, order_of
 from bonuslab.platform.grid.tune_callback import GridCallback, GridStopper, Stopping
-from bonuslab.platform.stop_request import StopRequest
+from bonuslab.platform.run.folder import GridFolder, TrialDescription
+from bonuslab.platform.run.stop_request import StopRequest
 
 SECRETS_TUNE_WOULD_PASS_ON = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SECURITY_TOKEN", "AWS_SESSION_TOKEN"}
 QUIET = {
@@ -123,7 +123,7 @@ class GridDriver:
                 if state.env_steps > steps[trial]
                 or max(rounds, state.attempts - begun[trial]) <= self._options.max_retries
             }
-            left = [trial for trial in left if states[trial.id].stage != "finished" and trial.id in worth]
+            left = [trial for trial in left if states[trial.id].status != "finished" and trial.id in worth]
             steps = {trial: state.env_steps for trial, state in states.items()}
 
     def _round(self, trials: Sequence[TrialDescription], relay: str, stopping: Stopping) -> None:

@@ -8,8 +8,8 @@ from itertools import product
 from typing import Any
 
 from bonuslab.envs.errors import InvalidInput, unknown
-from bonuslab.platform.grid.folder import TrialDescription
 from bonuslab.platform.grid.share import ONE_PROCESS, Share
+from bonuslab.platform.run.folder import TrialDescription
 
 # A declaration is loaded for `bonuslab --help`; PyTorch and RLlib are not, until its trials are wanted.
 
@@ -100,8 +100,8 @@ class Scale:
                     )
 
     def _trial(self, point: Point, changes: Mapping[str, Any]) -> TrialDescription:
-        from bonuslab.platform.grid.trial_names import labels_of, trial_id
-        from bonuslab.platform.run_settings import RunSettings
+        from bonuslab.platform.run.config import RunSettings
+        from bonuslab.platform.run.names import labels_of, trial_id
 
         layers = (self.settings, changes, self.chosen)
         overrides = {**_joined("overrides", layers), **self.variants[point.variant]}

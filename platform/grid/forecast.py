@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bonuslab.platform.grid.calibration import Calibration, Speed, kind_of
-from bonuslab.platform.grid.checkpoint_store import KEPT_CHECKPOINTS
 from bonuslab.platform.grid.cluster import Cluster
-from bonuslab.platform.grid.folder import TrialDescription
 from bonuslab.platform.grid.share import Share
 from bonuslab.platform.grid.trial_config import resources
-from bonuslab.platform.grid.trial_run import steps_a_row
-from bonuslab.platform.run_settings import RunSettings
+from bonuslab.platform.run.checkpoints import KEPT_CHECKPOINTS
+from bonuslab.platform.run.config import RunSettings
+from bonuslab.platform.run.folder import TrialDescription
+from bonuslab.platform.run.training import steps_a_row
 
 BYTES_A_ROW = 600
-BYTES_A_FILM = 2_000_000
+BYTES_A_VIDEO = 2_000_000
 KINDS = ("CPU", "GPU")
 
 
@@ -69,8 +69,8 @@ class Forecast:
 
     @property
     def other_bytes(self) -> int:
-        """Rows and films, and the same again in MLflow."""
-        return sum(2 * (trial.rows * BYTES_A_ROW + BYTES_A_FILM) for trial in self.trials)
+        """Rows and videos, and the same again in MLflow."""
+        return sum(2 * (trial.rows * BYTES_A_ROW + BYTES_A_VIDEO) for trial in self.trials)
 
 
 class Kinds:

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Sequence
 from typing import TextIO
 
-from bonuslab.platform.cli.table import print_table
 from bonuslab.platform.grid.cluster import Cluster
 from bonuslab.platform.grid.forecast import Forecast, PlannedTrial, gigabytes
-from bonuslab.platform.progress import duration
+from bonuslab.platform.pictures.table import print_table
+from bonuslab.platform.run.progress import duration
 
 MOST_ROWS = 40
 """A larger grid is shown by bonus alone."""

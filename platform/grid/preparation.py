@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.cli.machine import this_machine
 from bonuslab.platform.grid.changes import Changes, compare
-from bonuslab.platform.grid.folder import GRID_FILE, GridDescription, GridFolder, TrialDescription
 from bonuslab.platform.grid.relay import Places
-from bonuslab.platform.run_folder import PACKAGES, git_commit
-from bonuslab.platform.tracking.redaction import redacted
+from bonuslab.platform.run.folder import GRID_FILE, GridDescription, GridFolder, TrialDescription
+from bonuslab.platform.run.machine import this_machine
+from bonuslab.platform.run.redaction import redacted
+from bonuslab.platform.run.run_folder import PACKAGES, git_commit
 
 ASIDE = "aside"
 """Folder for results of trials whose settings were changed."""
@@ -54,7 +54,7 @@ class ClaimedFolder:
         done = {
             trial.id
             for trial in self.description.trials
-            if trial.id not in self._changes.changed and self.folder.trial(trial.id).state().stage == "finished"
+            if trial.id not in self._changes.changed and self.folder.trial(trial.id).state().status == "finished"
         }
         return [trial for trial in self.description.trials if trial.id not in done]
 

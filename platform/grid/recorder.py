@@ -9,11 +9,11 @@ from collections import deque
 from dataclasses import replace
 from pathlib import Path
 
-from bonuslab.platform.grid.folder import GridFolder, TrialFolder
-from bonuslab.platform.grid.trial_run import Report, Row
-from bonuslab.platform.grid.trial_state import Stage, TrialState, write_text
-from bonuslab.platform.progress_table import STEPS, ProgressTable
-from bonuslab.platform.tracking.redaction import redacted
+from bonuslab.platform.run.folder import GridFolder, TrialFolder
+from bonuslab.platform.run.progress_table import STEPS, ProgressTable
+from bonuslab.platform.run.redaction import redacted
+from bonuslab.platform.run.state import Status, TrialState, write_text
+from bonuslab.platform.run.training import Report, Row
 
 SECONDS_BETWEEN_STATES = 1.0
 """Of one trial, while nothing but its numbers changes: a large cluster reports more often than a disk can sync."""
@@ -107,7 +107,7 @@ class TrialRecord:
 
     def interrupt(self) -> None:
         """The driver ends before the trial does."""
-        if self.state.stage == "running":
+        if self.state.status == "running":
             self._enter("waiting")
 
     def write(self) -> None:
@@ -126,8 +126,8 @@ class TrialRecord:
             self.state.write(self._folder.state_file)
             self._changed, self._written_at = False, now
 
-    def _enter(self, stage: Stage) -> None:
-        self.state.stage = stage
+    def _enter(self, status: Status) -> None:
+        self.state.status = status
         self._changed, self._written_at = True, -math.inf
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import ray
 
-from bonuslab.platform.grid.checkpoint_store import Checkpoints, CheckpointStore, packed, unpacked
-from bonuslab.platform.grid.folder import GridFolder
-from bonuslab.platform.grid.trial_state import write_bytes
+from bonuslab.platform.run.checkpoints import Checkpoints, CheckpointStore, packed, unpacked
+from bonuslab.platform.run.folder import GridFolder
+from bonuslab.platform.run.state import write_bytes
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,9 @@ from typing import Any
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.grid.calibration import Calibration
 from bonuslab.platform.grid.changes import preset_key
-from bonuslab.platform.grid.checkpoint_store import require_writable
 from bonuslab.platform.grid.cluster import Cluster, find_address, joined
 from bonuslab.platform.grid.driver import GridDriver, Outcome, RunOptions
 from bonuslab.platform.grid.experiment import Experiment, Scale
-from bonuslab.platform.grid.folder import GridDescription, GridFolder, TrialDescription
 from bonuslab.platform.grid.forecast import (
     Forecast,
     Kinds,
@@ -29,11 +27,13 @@ from bonuslab.platform.grid.plan_table import describe, print_plan
 from bonuslab.platform.grid.preparation import ClaimedFolder, identified, places
 from bonuslab.platform.grid.recorder import Recorder
 from bonuslab.platform.grid.terminal import GridTable
-from bonuslab.platform.grid.trial_names import short_task
-from bonuslab.platform.progress import Progress, duration
-from bonuslab.platform.run_settings import RunSettings
+from bonuslab.platform.run.checkpoints import require_writable
+from bonuslab.platform.run.config import RunSettings
+from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription
+from bonuslab.platform.run.names import short_task
+from bonuslab.platform.run.progress import Progress, duration
+from bonuslab.platform.run.redaction import redacted
 from bonuslab.platform.tracking import Follower
-from bonuslab.platform.tracking.redaction import redacted
 from bonuslab.platform.tracking.store import OPTION as TRACKING_OPTION
 from bonuslab.platform.tracking.store import absolute_database, check_tracking_uri
 
@@ -240,10 +240,10 @@ def _there_now(cluster: Cluster) -> tuple[float, float]:
 def _summarise(folder: GridFolder) -> int:
     """Print how the trials ended; the number of those that did not finish."""
     states = {trial.id: trial.state() for trial in folder.trials()}
-    finished = [state for state in states.values() if state.stage == "finished"]
+    finished = [state for state in states.values() if state.status == "finished"]
     spent = duration(sum(state.wall_seconds for state in states.values()))
     print(f"{folder.path.name}: {len(finished)} of {len(states)} trials finished, {spent} of training")
     for trial, state in states.items():
-        if state.stage != "finished":
+        if state.status != "finished":
             print(f"  failed    {trial}: {state.error} ({folder.trial(trial).error_file})")
     return len(states) - len(finished)

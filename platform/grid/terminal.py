@@ -10,16 +10,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import TextIO
 
-from bonuslab.platform.grid.folder import TrialDescription
-from bonuslab.platform.grid.live_lines import LiveLines
 from bonuslab.platform.grid.recorder import Recorder
-from bonuslab.platform.grid.trial_state import Stage, TrialState
-from bonuslab.platform.progress import duration, progress_bar
+from bonuslab.platform.pictures.live_lines import LiveLines
+from bonuslab.platform.run.folder import TrialDescription
+from bonuslab.platform.run.progress import duration, progress_bar
+from bonuslab.platform.run.state import Status, TrialState
 
 SECONDS_BETWEEN_LINES = 30.0
 """Where the output is no terminal."""
 SECONDS_BETWEEN_DRAWINGS = 1.0
-_SIGNS: dict[Stage, str] = {"finished": "✓", "running": "▶", "waiting": "·", "failed": "✗"}
+_SIGNS: dict[Status, str] = {"finished": "✓", "running": "▶", "waiting": "·", "failed": "✗"}
 _COLOURS = {"none": "37", "global": "34", "episodic": "33", "combined": "32"}
 """ANSI colours near those of the figures."""
 
@@ -44,7 +44,7 @@ class GridTable:
         self._file = file or sys.stdout
         self._live = LiveLines(self._file) if self._file.isatty() else None
         self._shown_at = -SECONDS_BETWEEN_LINES
-        self._announced = {trial for trial, state in recorder.states().items() if state.stage == "finished"}
+        self._announced = {trial for trial, state in recorder.states().items() if state.status == "finished"}
 
     def refresh(self) -> None:
         """Show where the trials stand, if it is time to."""
@@ -76,7 +76,7 @@ class GridTable:
     def _announce(self) -> None:
         """A line for each trial that has finished, where there is no table that shows it."""
         for trial, state in self._recorder.states().items():
-            if state.stage == "finished" and trial not in self._announced:
+            if state.status == "finished" and trial not in self._announced:
                 self._announced.add(trial)
                 if self._live is None:
                     value = headline(self._recorder[trial].last_row, self._metric)
@@ -101,8 +101,8 @@ def table_lines(
         known = [value for value in values if value is not None]
         score = f"{fmean(known):.2f} (best {max(known):.2f})" if known else "-"
         bar = progress_bar(fmean(state.share_done for state in states))
-        counts = Counter(state.stage for state in states)
-        signs = " ".join(f"{sign}{counts[stage]}" for stage, sign in _SIGNS.items() if counts[stage])
+        counts = Counter(state.status for state in states)
+        signs = " ".join(f"{sign}{counts[status]}" for status, sign in _SIGNS.items() if counts[status])
         line = f"{names[key]}  {bar}  {signs:<12}  {score}"[:columns]
         lines.append(_coloured(line, members[0].labels.get("scope", "none")))
     return lines
@@ -110,9 +110,9 @@ def table_lines(
 
 def summary_line(states: Mapping[str, TrialState], slots: int) -> str:
     """Counts, share and time left of the whole grid."""
-    counts = Counter(state.stage for state in states.values())
+    counts = Counter(state.status for state in states.values())
     parts = [f"{counts['finished']} of {len(states)} trials finished"]
-    parts += [f"{counts[stage]} {stage}" for stage in ("running", "failed") if counts[stage]]
+    parts += [f"{counts[status]} {status}" for status in ("running", "failed") if counts[status]]
     share = fmean(state.share_done for state in states.values()) if states else 1.0
     return ", ".join(parts) + f", {share:.0%}, {duration(seconds_left(states.values(), slots))} left"
 
@@ -120,7 +120,7 @@ def summary_line(states: Mapping[str, TrialState], slots: int) -> str:
 def seconds_left(states: Iterable[TrialState], slots: int) -> float:
     """From the speeds so far, with `slots` trials at once; infinite where nothing is known yet."""
     there = list(states)
-    left = [state for state in there if state.stage in ("running", "waiting")]
+    left = [state for state in there if state.status in ("running", "waiting")]
     speeds = [state.steps_per_second for state in there if state.steps_per_second]
     if not left or not speeds:
         return float("inf") if left else 0.0

@@ -10,13 +10,13 @@ import torch
 from ray import tune
 from ray.tune.execution.placement_groups import PlacementGroupFactory
 
-from bonuslab.platform.grid.film import pictures_of
 from bonuslab.platform.grid.relay import checkpoints_of
 from bonuslab.platform.grid.share import Share
 from bonuslab.platform.grid.trial_config import configured, resources
-from bonuslab.platform.grid.trial_run import Report, TrialRun
-from bonuslab.platform.ray_session import silence_notices
-from bonuslab.platform.run_settings import RunSettings
+from bonuslab.platform.pictures.trial_pictures import pictures_of
+from bonuslab.platform.run.config import RunSettings
+from bonuslab.platform.run.ray_session import silence_notices
+from bonuslab.platform.run.training import Report, TrialRun
 
 REPORT = "report"
 """Key of a `Report`'s text in a result."""
@@ -69,12 +69,12 @@ class GridTrial(tune.Trainable):
         return TrialRun(settings, config, checkpoints, lambda: ray.get(relay.stopping.remote()))
 
     def _take_pictures(self, relay: Any, report: Report) -> None:
-        """Film the trained policy; a picture is never worth a trial, so whatever goes wrong is only noted."""
+        """Video the trained policy; a picture is never worth a trial, so whatever goes wrong is only noted."""
         try:
             pictures = pictures_of(checkpoints_of(relay, self._order["trial"]))
             ray.get(relay.save_pictures.remote(self._order["trial"], pictures))
         except Exception:
-            report.notes.append(f"no film of the trained policy: {traceback.format_exc(limit=-1).splitlines()[-1]}")
+            report.notes.append(f"no video of the trained policy: {traceback.format_exc(limit=-1).splitlines()[-1]}")
 
 
 def order_of(trial: str, settings: dict[str, Any], share: Share, relay: str) -> dict[str, Any]:

@@ -7,10 +7,10 @@ from typing import Any
 
 from ray.tune.execution.placement_groups import PlacementGroupFactory
 
-from bonuslab.algorithms.catalogue import find as find_algorithm
+from bonuslab.algorithms.rllib.catalogue import find as find_algorithm
 from bonuslab.platform.grid.share import Share
-from bonuslab.platform.run_settings import RunSettings
-from bonuslab.platform.training import SECONDS_PER_ITERATION
+from bonuslab.platform.run.config import RunSettings
+from bonuslab.platform.run.single_run import SECONDS_PER_ITERATION
 
 GPU_SETTINGS = ("num_gpus_per_learner", "num_gpus_for_bonus")
 """Parts of one GPU in a plan: a trial that has only a part of it gets that much of them."""

@@ -11,7 +11,7 @@ from ray.tune import Callback, Stopper
 
 from bonuslab.platform.grid.recorder import Recorder
 from bonuslab.platform.grid.trainable import REPORT
-from bonuslab.platform.grid.trial_run import Report
+from bonuslab.platform.run.training import Report
 
 SECONDS_BETWEEN_WRITES = 0.5
 SECONDS_BETWEEN_LOOKS = 10.0

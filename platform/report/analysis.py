@@ -7,7 +7,7 @@ from itertools import permutations
 
 import numpy as np
 
-from bonuslab.platform.grid.palette import SCOPE_COLOURS, SeriesStyle, bonus_styles
+from bonuslab.platform.pictures.palette import SCOPE_COLOURS, SeriesStyle, bonus_styles
 from bonuslab.platform.report.comparison import Comparison, compare
 from bonuslab.platform.report.curves import Curve, curve_column, curves, evolution
 from bonuslab.platform.report.paper_numbers import PaperResult, paper_results

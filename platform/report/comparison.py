@@ -107,10 +107,10 @@ def _common_steps(trials: list[Trial], metric: str) -> tuple[float, bool]:
     reached: dict[str, float] = {}
     finished: dict[str, float] = {}
     for trial in trials:
-        if len(trial.column(metric)) and trial.state.stage != "failed":
+        if len(trial.column(metric)) and trial.state.status != "failed":
             steps = float(trial.column(metric).steps[-1])
             reached[trial.method] = max(steps, reached.get(trial.method, 0.0))
-            if trial.state.stage == "finished":
+            if trial.state.status == "finished":
                 finished[trial.method] = max(steps, finished.get(trial.method, 0.0))
     if len(finished) >= 2 or (finished and len(finished) == len(reached)):
         return min(finished.values()), True
@@ -119,15 +119,15 @@ def _common_steps(trials: list[Trial], metric: str) -> tuple[float, bool]:
 
 def _score(trial: Trial, metric: str, at: float, full: bool) -> Score:
     series = trial.column(metric)
-    if trial.state.stage == "waiting" and not len(series):
+    if trial.state.status == "waiting" and not len(series):
         return Score(trial, None, "not begun")
     if not len(series):
-        return Score(trial, None, "failed before its first value" if trial.state.stage == "failed" else "no value yet")
+        return Score(trial, None, "failed before its first value" if trial.state.status == "failed" else "no value yet")
     end = float(series.steps[-1])
-    if at == 0 or (full and trial.state.stage != "finished"):
-        return Score(trial, None, f"{trial.state.stage} at {end:,.0f} steps")
+    if at == 0 or (full and trial.state.status != "finished"):
+        return Score(trial, None, f"{trial.state.status} at {end:,.0f} steps")
     if end < (1 - TOLERANCE) * at:
-        return Score(trial, None, f"{trial.state.stage} at {end:,.0f} of {at:,.0f} compared steps")
+        return Score(trial, None, f"{trial.state.status} at {end:,.0f} of {at:,.0f} compared steps")
     return Score(trial, final_value(series, min(end, (1 + TOLERANCE) * at), metric.startswith("evaluation/")))
 
 

@@ -35,7 +35,7 @@ def _trials(analysis: Analysis) -> dict[str, str]:
         (
             score.trial.id,
             *(score.trial.description.labels.get(label, "") for label in _LABELS),
-            score.trial.state.stage,
+            score.trial.state.status,
             score.trial.state.env_steps,
             score.trial.state.total_env_steps,
             score.trial.state.wall_seconds,
@@ -46,7 +46,7 @@ def _trials(analysis: Analysis) -> dict[str, str]:
         for score in analysis.comparison.scores
     ]
     metric = analysis.comparison.metric
-    state = ("stage", "env_steps", "total_env_steps", "wall_seconds")
+    state = ("status", "env_steps", "total_env_steps", "wall_seconds")
     header = ("id", *_LABELS, *state, metric, "left out", "commit", "versions")
     return {"trials.csv": csv_text(header, rows)}
 

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.lines import Line2D
 
-from bonuslab.platform.grid.palette import SCOPE_COLOURS, SeriesStyle, mixed
+from bonuslab.platform.pictures.palette import SCOPE_COLOURS, SeriesStyle, mixed
 from bonuslab.platform.report.curves import Curve
 from bonuslab.platform.report.names import wrapped
 from bonuslab.platform.report.statistics import Estimate

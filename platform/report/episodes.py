@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 from dataclasses import dataclass
 
-from bonuslab.platform.grid.folder import GridFolder
 from bonuslab.platform.report.trial_results import GridResults, Trial
+from bonuslab.platform.run.folder import GridFolder
 
 MOST = 12
 """Pictures on a page; every trial's is in its folder."""

@@ -21,13 +21,13 @@ from bonuslab.platform.report.statistics import CONFIDENCE, RESAMPLES, RESAMPLES
 from bonuslab.platform.report.tables import interval, mean_and_std, number
 from bonuslab.platform.report.trial_map import SILENT_SECONDS, trial_map
 from bonuslab.platform.report.trial_results import contexts_text
-from bonuslab.platform.tracking.redaction import redacted
+from bonuslab.platform.run.redaction import redacted
 
 HERE = Path(__file__).parent
 FEW_SEEDS = 3
 MOST_BYTES_INSIDE = 100_000
 """Longer tables are not carried inside the page, which links to the files beside it."""
-_STAGES = {"finished": "finished", "running": "running", "failed": "failed", "waiting": "not begun"}
+_STATUSES = {"finished": "finished", "running": "running", "failed": "failed", "waiting": "not begun"}
 _KINDS = {".csv": ("text/csv", "CSV"), ".tex": ("application/x-tex", "LaTeX")}
 
 
@@ -99,7 +99,7 @@ def _facts(analysis: Analysis) -> dict[str, Any]:
     """What the template would otherwise have to work out."""
     results, comparison = analysis.results, analysis.comparison
     trials = results.trials
-    stages = {stage: sum(trial.state.stage == stage for trial in trials) for stage in _STAGES}
+    statuses = {status: sum(trial.state.status == status for trial in trials) for status in _STATUSES}
     used = [score for score in comparison.scores if score.value is not None]
     counts = [cell.runs for cells in analysis.tasks.values() for cell in cells.values() if cell]
     return {
@@ -107,8 +107,8 @@ def _facts(analysis: Analysis) -> dict[str, Any]:
         "metric": comparison.metric,
         "is_evaluation": comparison.metric.startswith("evaluation/"),
         "num_trials": len(trials),
-        "stages": stages,
-        "stage_words": _STAGES,
+        "statuses": statuses,
+        "status_words": _STATUSES,
         "num_used": len(used),
         "full_steps": _span([steps for unit, steps in comparison.steps.items() if unit not in comparison.partial]),
         "partial_steps": _span([comparison.steps[unit] for unit in comparison.partial]),
@@ -118,7 +118,7 @@ def _facts(analysis: Analysis) -> dict[str, Any]:
         "ranking": sorted(analysis.by_bonus.items(), key=lambda item: -item[1]["IQM"].value),
         "map": trial_map(analysis),
         "silent_minutes": SILENT_SECONDS // 60,
-        "failures": [_failure(score) for score in comparison.scores if score.trial.state.stage == "failed"],
+        "failures": [_failure(score) for score in comparison.scores if score.trial.state.status == "failed"],
         "seeds": sorted({trial.seed for trial in trials}, key=lambda seed: (len(seed), seed)),
         "several_in_scope": {
             scope: sum(analysis.results.scopes[name] == scope for name in analysis.compared) > 1

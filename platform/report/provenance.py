@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from bonuslab.platform.grid.folder import GridDescription
 from bonuslab.platform.report.trial_results import GridResults
-from bonuslab.platform.tracking.redaction import redacted
+from bonuslab.platform.run.folder import GridDescription
+from bonuslab.platform.run.redaction import redacted
 
 REPORT_PACKAGES = ("bonuslab", "numpy", "matplotlib")
 _HARDWARE = ("hardware", "machine")

@@ -19,7 +19,7 @@ MOST_IN_A_ROW = 16
 class Box:
     """One trial."""
 
-    stage: str
+    status: str
     text: str
     title: str
     """The same in words."""
@@ -61,21 +61,21 @@ def trial_map(analysis: Analysis) -> TrialMap:
 
 def _box(score: Score, metric: str, shades: tuple[float, float], compact: bool) -> Box:
     state, value = score.trial.state, score.value
-    silence = time.time() - state.updated if state.stage == "running" and state.updated else 0.0
+    silence = time.time() - state.updated if state.status == "running" and state.updated else 0.0
     done = f"{state.share_done:.0%}"
     text, words = {
         "waiting": ("·", "not begun"),
         "running": (done, f"running, {done} done"),
         "failed": ("✗", f"failed at {state.env_steps:,} steps"),
         "finished": ("✓" if value is None else _short(value) if compact else number(value), "finished"),
-    }[state.stage]
+    }[state.status]
     if silence > SILENT_SECONDS:
         words += f", silent for {duration(silence)}"
     if value is not None:
         words += f", {metric} {number(value)}"
     lowest, highest = shades
     level = 0.0 if value is None else round((value - lowest) / (highest - lowest), 2)
-    return Box(state.stage, text, f"seed {score.trial.seed}: {words}", level, silence > SILENT_SECONDS)
+    return Box(state.status, text, f"seed {score.trial.seed}: {words}", level, silence > SILENT_SECONDS)
 
 
 def duration(seconds: float) -> str:

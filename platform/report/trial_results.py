@@ -13,8 +13,8 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from bonuslab.platform.grid.folder import GridDescription, GridFolder, TrialDescription, TrialFolder
-from bonuslab.platform.grid.trial_state import TrialState
+from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription, TrialFolder
+from bonuslab.platform.run.state import TrialState
 
 STEPS = "env_steps"
 RETURN = "episode_return"

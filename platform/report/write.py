@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.grid.folder import GridFolder
-from bonuslab.platform.grid.trial_state import write_text
 from bonuslab.platform.report import figure_set
 from bonuslab.platform.report.analysis import Analysis, analyse
 from bonuslab.platform.report.comparison import choose_metric
@@ -19,6 +17,8 @@ from bonuslab.platform.report.figures import Figure, panel_svg, save
 from bonuslab.platform.report.page import Shown, render
 from bonuslab.platform.report.provenance import provenance
 from bonuslab.platform.report.trial_results import load
+from bonuslab.platform.run.folder import GridFolder
+from bonuslab.platform.run.state import write_text
 
 PAGE = "index.html"
 

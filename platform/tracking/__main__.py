@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bonuslab.platform.grid.folder import GridFolder
+from bonuslab.platform.run.folder import GridFolder
 from bonuslab.platform.tracking.delivery import Busy, Delivery
 from bonuslab.platform.tracking.store import store_of
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bonuslab.platform.grid.folder import GRID_FILE, GridFolder, TrialFolder
-from bonuslab.platform.grid.trial_state import TrialState
-from bonuslab.platform.tracking.redaction import redacted
+from bonuslab.platform.run.folder import GRID_FILE, GridFolder, TrialFolder
+from bonuslab.platform.run.redaction import redacted
+from bonuslab.platform.run.state import TrialState
 from bonuslab.platform.tracking.store import Store
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ def trial_artifacts(trial: TrialFolder, state: TrialState) -> Iterator[Artifact]
     yield from _text_file(trial.error_file)
     if state.checkpoints:
         yield _text("checkpoints.json", json.dumps({"checkpoints": state.checkpoints}, indent=1) + "\n")
-    if state.stage == "finished":
-        for picture in (trial.film, trial.summary):
+    if state.status == "finished":
+        for picture in (trial.video, trial.summary):
             yield from _file(picture, picture.name)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from bonuslab.platform.grid.folder import GridDescription
+from bonuslab.platform.run.folder import GridDescription
 from bonuslab.platform.tracking import run_description as words
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _SECTIONS = {
     "Training": ("entropy", "episode_length", "env_steps_per_second"),
 }
 """Charts that have no data are not shown."""
-_COLUMNS = ("task", "bonus", "scope", "seed", "stage")
+_COLUMNS = ("task", "bonus", "scope", "seed", "status")
 
 
 def save_comparison(client: MlflowClient, experiment: Experiment, description: GridDescription, grid_id: str) -> None:

@@ -11,9 +11,9 @@ from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
-from bonuslab.platform.grid.folder import GridFolder, TrialFolder
-from bonuslab.platform.grid.trial_state import TrialState
-from bonuslab.platform.progress_table import STEPS
+from bonuslab.platform.run.folder import GridFolder, TrialFolder
+from bonuslab.platform.run.progress_table import STEPS
+from bonuslab.platform.run.state import TrialState
 from bonuslab.platform.tracking import run_description as words
 from bonuslab.platform.tracking.artifacts import PROXY, Artifact, ArtifactStore
 from bonuslab.platform.tracking.comparison import save_comparison
@@ -90,18 +90,18 @@ class Connection:
         """Add or replace an artifact."""
         self._artifacts.put(cursor.run_id, self._infos[cursor.run_id].artifact_uri, artifact)
 
-    def set_standing(self, cursor: Cursor, status: str, stage: str, changed_at: float) -> None:
+    def set_standing(self, cursor: Cursor, mlflow_status: str, status: str, changed_at: float) -> None:
         """Say where a run stands, if the store does not know it yet."""
-        if stage and stage != cursor.stage:
-            self._client.set_tag(cursor.run_id, words.STAGE, stage)
-            cursor.stage = stage
-        if status == cursor.status:
+        if status and status != cursor.status:
+            self._client.set_tag(cursor.run_id, words.STATUS, status)
+            cursor.status = status
+        if mlflow_status == cursor.mlflow_status:
             return
-        if status in _TERMINAL:
-            self._client.set_terminated(cursor.run_id, status, round(1_000 * (changed_at or time.time())))
+        if mlflow_status in _TERMINAL:
+            self._client.set_terminated(cursor.run_id, mlflow_status, round(1_000 * (changed_at or time.time())))
         else:
-            self._client.update_run(cursor.run_id, status)
-        cursor.status = status
+            self._client.update_run(cursor.run_id, mlflow_status)
+        cursor.mlflow_status = mlflow_status
 
     def _find_experiment(self) -> Experiment:
         name = words.experiment_name(self._description)
@@ -165,7 +165,7 @@ def _cursor_of(run: Run, known: Cursor) -> Cursor:
     cursor = known if known.run_id == run.info.run_id else Cursor(run_id=run.info.run_id)
     cursor.experiment_id = run.info.experiment_id
     cursor.last_step = int(run.data.metrics.get(STEPS, 0))
-    cursor.status = run.info.status
-    cursor.stage = run.data.tags.get(words.STAGE, "")
+    cursor.mlflow_status = run.info.status
+    cursor.status = run.data.tags.get(words.STATUS, "")
     cursor.described = bool(run.data.params)
     return cursor

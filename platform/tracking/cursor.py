@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from bonuslab.platform.grid.folder import GridFolder
-from bonuslab.platform.grid.trial_state import write_text
-from bonuslab.platform.progress_table import STEPS
+from bonuslab.platform.run.folder import GridFolder
+from bonuslab.platform.run.progress_table import STEPS
+from bonuslab.platform.run.state import write_text
 from bonuslab.platform.tracking.store import Store
 
 
@@ -21,8 +21,8 @@ class Cursor:
     experiment_id: str = ""
     last_step: int = 0
     """Environment steps of the last row that was delivered."""
+    mlflow_status: str = ""
     status: str = ""
-    stage: str = ""
     described: bool = False
     """Whether the parameters are there."""
     artifacts: dict[str, str] = field(default_factory=dict)
@@ -66,13 +66,13 @@ class Undelivered:
 
 
 def undelivered(folder: GridFolder, store: Store) -> Undelivered:
-    """Trials with rows or a stage that the store does not have, found in the files alone."""
+    """Trials with rows or a status that the store does not have, found in the files alone."""
     trials = all_rows = 0
     for trial in folder.trials():
         cursor = read_cursor(trial.tracking_file, store.key)
         state, table = trial.state(), trial.rows()
         rows = int((table[STEPS] > cursor.last_step).sum()) if len(table) else 0
-        begun = state.stage != "waiting" or state.attempts > 0
-        trials += rows > 0 or (begun and state.stage != cursor.stage)
+        begun = state.status != "waiting" or state.attempts > 0
+        trials += rows > 0 or (begun and state.status != cursor.status)
         all_rows += rows
     return Undelivered(trials, all_rows)

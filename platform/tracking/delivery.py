@@ -10,9 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bonuslab.platform.grid.folder import TRIALS, GridFolder, TrialFolder
-from bonuslab.platform.grid.trial_state import TrialState
-from bonuslab.platform.progress_table import STEPS
+from bonuslab.platform.run.folder import TRIALS, GridFolder, TrialFolder
+from bonuslab.platform.run.progress_table import STEPS
+from bonuslab.platform.run.state import TrialState
 from bonuslab.platform.tracking import run_description as words
 from bonuslab.platform.tracking.artifacts import Artifact, grid_artifacts, trial_artifacts
 from bonuslab.platform.tracking.cursor import Cursor, write_cursor
@@ -108,7 +108,7 @@ class Delivery:
 
     def _attempt(self, trial: TrialFolder, state: TrialState, driven: bool) -> str | None:
         """Deliver one trial if something about it is new; an error that concerns it alone is returned."""
-        files = (trial.state_file, trial.progress, trial.error_file, trial.film, trial.summary)
+        files = (trial.state_file, trial.progress, trial.error_file, trial.video, trial.summary)
         seen = (driven, *(_changed(path) for path in files))
         if self._done.get(trial.id) == seen:
             return None
@@ -125,8 +125,8 @@ class Delivery:
         """Run, parameters, rows and artifacts; the status last, when all it speaks of is there."""
         assert self._connection is not None
         connection = self._connection
-        status = words.run_status(state, driven)
-        if status is None:
+        mlflow_status = words.run_status(state, driven)
+        if mlflow_status is None:
             return
         cursor = connection.trial_run(trial, state)
         if not cursor.described:
@@ -138,14 +138,16 @@ class Delivery:
             connection.log_metrics(cursor, _metrics(rows, started))
             cursor.last_step = int(rows[-1][STEPS])
         self._put_new(connection, cursor, trial_artifacts(trial, state))
-        connection.set_standing(cursor, status, state.stage, state.updated)
+        connection.set_standing(cursor, mlflow_status, state.status, state.updated)
         self._remember(trial.tracking_file, cursor)
 
     def _deliver_grid(self, connection: Connection, states: list[TrialState], driven: bool) -> None:
         cursor = connection.grid_run
         self._put_new(connection, cursor, grid_artifacts(self._folder))
-        status = words.grid_status(states, driven)
-        connection.set_standing(cursor, status, "", max((state.updated for state in states), default=time.time()))
+        mlflow_status = words.grid_status(states, driven)
+        connection.set_standing(
+            cursor, mlflow_status, "", max((state.updated for state in states), default=time.time())
+        )
         self._remember(self._folder.path / GRID_TRACKING, cursor)
 
     def _remember(self, path: Path, cursor: Cursor) -> None:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from bonuslab.platform.grid.folder import GridFolder
+from bonuslab.platform.run.folder import GridFolder
 from bonuslab.platform.tracking.cursor import undelivered
 from bonuslab.platform.tracking.store import DATABASE, mlflow_environment, store_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 
-from bonuslab.platform.grid.folder import GridDescription
+from bonuslab.platform.run.folder import GridDescription
 
 GRID_TRACKING = "tracking.json"
 """In the grid's folder: the grid's own run in each store."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bonuslab.platform.tracking.redaction import redacted
+from bonuslab.platform.run.redaction import redacted
 from bonuslab.platform.tracking.store import Store
 
 _ABOUT_ONE_RUN = {

@@ -6,16 +6,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bonuslab.platform.grid.folder import GridDescription, TrialDescription
-from bonuslab.platform.grid.palette import SCOPE_COLOURS
-from bonuslab.platform.grid.trial_state import TrialState
-from bonuslab.platform.tracking.redaction import redacted
+from bonuslab.platform.pictures.palette import SCOPE_COLOURS
+from bonuslab.platform.run.folder import GridDescription, TrialDescription
+from bonuslab.platform.run.redaction import redacted
+from bonuslab.platform.run.state import TrialState
 
 GRID_ID = "bonuslab.grid_id"
 TRIAL_ID = "bonuslab.trial_id"
 KIND = "bonuslab.kind"
 """Tags by which runs are found again; the kind is `grid` or `trial`."""
-STAGE = "stage"
+STATUS = "status"
 SERIES = "series"
 """What MLflow's charts draw as one line: `combined: e3b * rnd`."""
 
@@ -89,23 +89,23 @@ def metric_name(column: str) -> str:
 
 def run_status(state: TrialState, driven: bool) -> str | None:
     """MLflow's word for where a trial stands, None before its first attempt; without a driver nothing is running."""
-    if state.stage == "finished":
+    if state.status == "finished":
         return "FINISHED"
-    if state.stage == "failed":
+    if state.status == "failed":
         return "FAILED"
-    if state.stage == "waiting" and state.attempts == 0:
+    if state.status == "waiting" and state.attempts == 0:
         return None
     if not driven:
         return "KILLED"
-    return "RUNNING" if state.stage == "running" else "SCHEDULED"
+    return "RUNNING" if state.status == "running" else "SCHEDULED"
 
 
 def grid_status(states: list[TrialState], driven: bool) -> str:
     """MLflow's word for where a grid stands."""
-    stages = {state.stage for state in states}
-    if stages & {"running", "waiting"}:
+    statuses = {state.status for state in states}
+    if statuses & {"running", "waiting"}:
         return "RUNNING" if driven else "KILLED"
-    return "FAILED" if "failed" in stages else "FINISHED"
+    return "FAILED" if "failed" in statuses else "FINISHED"
 
 
 def _shared(description: GridDescription, grid_id: str) -> dict[str, str]:

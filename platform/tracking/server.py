@@ -15,7 +15,7 @@ from threading import Thread
 from types import TracebackType
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.tracking.redaction import redacted
+from bonuslab.platform.run.redaction import redacted
 from bonuslab.platform.tracking.store import QUIET, Store
 
 SECONDS_TO_START = 120.0

@@ -9,8 +9,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from bonuslab.envs.errors import InvalidInput, unknown
-from bonuslab.platform.grid.folder import GridFolder
-from bonuslab.platform.tracking.redaction import is_redacted, redacted
+from bonuslab.platform.run.folder import GridFolder
+from bonuslab.platform.run.redaction import is_redacted, redacted
 
 DATABASE = "mlflow.db"
 ARTIFACTS = "mlartifacts"

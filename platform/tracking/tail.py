@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from bonuslab.platform.growing_table import GrowingTable
-from bonuslab.platform.progress_table import STEPS
+from bonuslab.platform.run.growing_table import GrowingTable
+from bonuslab.platform.run.progress_table import STEPS
 
 Row = dict[str, float]
 

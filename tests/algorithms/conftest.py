@@ -1,4 +1,4 @@
-"""Toy lanes without a game, and one Ray for all tests of algorithms that need it."""
+"""Toy environments without a game, and one Ray for all tests of algorithms that need it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import ray
 import torch.distributed as dist
 from ray import cloudpickle
 
-from bonuslab.algorithms.replicas import Alone, Meeting
-from bonuslab.algorithms.synthetic import NUM_ACTIONS, OBSERVATION_SPACE
-from bonuslab.envs.lanes import FinishedEpisode, LaneStep, Observations
+from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE
+from bonuslab.algorithms.learning.collectives import Alone, Meeting
+from bonuslab.envs.vector_env import FinishedEpisode, Observations, VectorStep
 
 # Workers cannot import what lies under tests/: its classes travel by value.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -70,33 +70,33 @@ def running() -> Iterator[Callable[[Any], Any]]:
         algorithm.stop()
 
 
-class ToyLanes:
-    """Random walks that are won, lost or cut after `limit` steps; lane i does the same whatever the other lanes do."""
+class ToyVectorEnv:
+    """Random walks that are won, lost or cut after `limit` steps; env i does the same whatever the other envs do."""
 
     observation_space = OBSERVATION_SPACE
 
-    def __init__(self, lanes: list[int], limit: int = 6) -> None:
+    def __init__(self, envs: list[int], limit: int = 6) -> None:
         from gymnasium.spaces import Discrete
 
         self.action_space = Discrete(NUM_ACTIONS)
-        self.num_lanes = len(lanes)
+        self.num_envs = len(envs)
         self.limit = limit
-        self._random = [np.random.default_rng(lane) for lane in lanes]
+        self._random = [np.random.default_rng(env_index) for env_index in envs]
 
     @property
     def contexts(self) -> np.ndarray:
         return self._context.copy()
 
     def reset(self, out: Observations | None = None) -> Observations:
-        self._position = np.zeros((self.num_lanes, 2), np.int64)
-        self._context = np.zeros(self.num_lanes, np.int64)
-        self._age = np.zeros(self.num_lanes, np.int64)
-        self._total = np.zeros(self.num_lanes)
-        for lane in range(self.num_lanes):
-            self._begin(lane)
+        self._position = np.zeros((self.num_envs, 2), np.int64)
+        self._context = np.zeros(self.num_envs, np.int64)
+        self._age = np.zeros(self.num_envs, np.int64)
+        self._total = np.zeros(self.num_envs)
+        for env_index in range(self.num_envs):
+            self._begin(env_index)
         return self._observe()
 
-    def step(self, actions: np.ndarray, out: Observations | None = None) -> LaneStep:
+    def step(self, actions: np.ndarray, out: Observations | None = None) -> VectorStep:
         self._position += np.stack([actions % 3 - 1, actions // 3 - 1], 1)
         self._position = np.clip(self._position, 0, 9)
         self._age += 1
@@ -106,39 +106,44 @@ class ToyLanes:
         truncated = ~terminated & (self._age >= self.limit)
         after = self._observe()
         finished = []
-        for lane in np.flatnonzero(terminated | truncated):
-            final = {key: rows[lane].copy() for key, rows in after.items()}
-            status = "won" if terminated[lane] else "step_limit"
+        for env_index in np.flatnonzero(terminated | truncated):
+            final = {key: rows[env_index].copy() for key, rows in after.items()}
+            status = "won" if terminated[env_index] else "step_limit"
             finished.append(
                 FinishedEpisode(
-                    int(lane), int(self._context[lane]), int(self._age[lane]), float(self._total[lane]), status, final
+                    int(env_index),
+                    int(self._context[env_index]),
+                    int(self._age[env_index]),
+                    float(self._total[env_index]),
+                    status,
+                    final,
                 )
             )
-            self._begin(lane)
+            self._begin(env_index)
         observations = self._observe()
         for key, rows in observations.items():
             if out is not None:
                 out[key][:] = rows
-        return LaneStep(observations, reward, terminated, truncated, finished)
+        return VectorStep(observations, reward, terminated, truncated, finished)
 
-    def _begin(self, lane: int) -> None:
-        self._position[lane] = self._random[lane].integers(10, size=2)
-        self._context[lane] = self._random[lane].integers(1 << 40)
-        self._age[lane] = self._total[lane] = 0
+    def _begin(self, env_index: int) -> None:
+        self._position[env_index] = self._random[env_index].integers(10, size=2)
+        self._context[env_index] = self._random[env_index].integers(1 << 40)
+        self._age[env_index] = self._total[env_index] = 0
 
     def _observe(self) -> Observations:
-        rows = np.arange(self.num_lanes)
-        glyphs = np.full((self.num_lanes, 21, 79), 2359, np.int16)
+        rows = np.arange(self.num_envs)
+        glyphs = np.full((self.num_envs, 21, 79), 2359, np.int16)
         glyphs[rows, 5 + self._position[:, 1], 30 + self._position[:, 0]] = 337
-        blstats = np.zeros((self.num_lanes, 27), np.int64)
+        blstats = np.zeros((self.num_envs, 27), np.int64)
         blstats[:, 0], blstats[:, 1], blstats[:, 10] = 30 + self._position[:, 0], 5 + self._position[:, 1], self._age
-        return {"glyphs": glyphs, "blstats": blstats, "message": np.zeros((self.num_lanes, 256), np.uint8)}
+        return {"glyphs": glyphs, "blstats": blstats, "message": np.zeros((self.num_envs, 256), np.uint8)}
 
     def close(self) -> None:
         """Nothing to close."""
 
 
 @pytest.fixture
-def toy_lanes() -> type[ToyLanes]:
-    """The class `ToyLanes`."""
-    return ToyLanes
+def toy_vector_env() -> type[ToyVectorEnv]:
+    """The class `ToyVectorEnv`."""
+    return ToyVectorEnv

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bonuslab.platform.grid.folder import GridFolder
+from bonuslab.platform.run.folder import GridFolder
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
@@ -66,5 +66,5 @@ $on_worker "timeout 150 sh -c 'while pgrep -lx raylet; do sleep 1; done'"
     output_of_worker = (tmp_path / "worker" / "ray").glob("session_2*/logs/worker-*.out")
     assert any("actor_name:GridTrial" in path.read_text() for path in output_of_worker)
     folder = GridFolder.open(grid)
-    assert [trial.state().stage for trial in folder.trials()] == ["finished"] * 4
+    assert [trial.state().status for trial in folder.trials()] == ["finished"] * 4
     assert (folder.report / "index.html").is_file()

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from ray._private.ray_constants import PROMETHEUS_SERVICE_DISCOVERY_FILE
 
-from bonuslab.algorithms.telemetry import GAUGES, PARTS
+from bonuslab.algorithms.rllib.telemetry import GAUGES, PARTS
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "monitoring"
 BOARD = json.loads((FOLDER / "grafana" / "dashboards" / "bonuslab.json").read_text())
@@ -25,7 +25,7 @@ PUBLISH = """
 import os, sys, time, types, urllib.request
 import ray
 from ray._private.ray_constants import PROMETHEUS_SERVICE_DISCOVERY_FILE
-from bonuslab.algorithms.telemetry import GAUGES, Telemetry
+from bonuslab.algorithms.rllib.telemetry import GAUGES, Telemetry
 
 ray.init(address="local", num_cpus=1, include_dashboard=True, logging_level="ERROR", _temp_dir=sys.argv[1])
 results = {}

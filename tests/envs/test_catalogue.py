@@ -16,12 +16,12 @@ from bonuslab.envs.minihack.family import FAMILY as MINIHACK
 def test_minihack_names() -> None:
     assert catalogue.find("multiroom-n6") is MINIHACK
     assert catalogue.canonical_name("multiroom-n6") == "MiniHack-MultiRoom-N6-v0"
-    lanes = catalogue.make_lanes("MultiRoom-N2-S4", 2, contexts="3", seed=1, stream=0)
+    envs = catalogue.make_vector_env("MultiRoom-N2-S4", 2, contexts="3", seed=1, stream=0)
     try:
-        assert lanes.num_lanes == 2
-        assert sorted(lanes.reset()) == ["blstats", "glyphs", "message"]
+        assert envs.num_envs == 2
+        assert sorted(envs.reset()) == ["blstats", "glyphs", "message"]
     finally:
-        lanes.close()
+        envs.close()
 
 
 @pytest.mark.parametrize("name", ["MultiRum-N6", "Atari", ""])
@@ -30,21 +30,21 @@ def test_unknown_names_are_refused(name: str) -> None:
         catalogue.canonical_name(name)
 
 
-def test_held_out_lanes_ask_for_all_contexts_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    lanes = catalogue.make_held_out_lanes("MultiRoom-N2-S4", 1, contexts="3", seed=1)
-    lanes.reset()
+def test_held_out_envs_ask_for_all_contexts_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    envs = catalogue.make_held_out_vector_env("MultiRoom-N2-S4", 1, contexts="3", seed=1)
+    envs.reset()
     training = Contexts("inf", 1)._range
-    assert not training[0] <= lanes.contexts[0] < training[1]
-    lanes.close()
+    assert not training[0] <= envs.contexts[0] < training[1]
+    envs.close()
 
     class One:
         many_contexts = False
 
-        def make_lanes(self, name: str, num_lanes: int, **settings: object) -> dict[str, object]:
+        def make_vector_env(self, name: str, num_envs: int, **settings: object) -> dict[str, object]:
             return settings
 
     monkeypatch.setattr(catalogue, "find", lambda name: One())
-    assert catalogue.make_held_out_lanes("Game", 1, contexts="1", seed=2) == {
+    assert catalogue.make_held_out_vector_env("Game", 1, contexts="1", seed=2) == {
         "contexts": "1",
         "held_out": True,
         "seed": 2,
@@ -58,7 +58,7 @@ def test_bad_contexts_and_settings_are_refused() -> None:
     with pytest.raises(InvalidInput, match="max_steps 'few'"):
         catalogue.check_settings("MultiRoom-N6", contexts="3", max_steps="few")
     with pytest.raises(InvalidInput, match="unknown environment setting 'max_step'; did you mean max_steps"):
-        catalogue.make_lanes("MultiRoom-N6", 1, max_step=3)
+        catalogue.make_vector_env("MultiRoom-N6", 1, max_step=3)
 
 
 @pytest.mark.parametrize(

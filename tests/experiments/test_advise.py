@@ -130,7 +130,7 @@ def test_a_grids_report_is_read(tmp_path: Path) -> None:
     tables = tmp_path / "report" / "tables"
     tables.mkdir(parents=True)
     (tables / "trials.csv").write_text(
-        "id,task,contexts,bonus,scope,seed,variant,stage,win_rate,left out\n"
+        "id,task,contexts,bonus,scope,seed,variant,status,win_rate,left out\n"
         "a,MiniHack-KeyRoom-S5-v0,inf,count.global(message),global,0,,finished,0.75,\n"
     )
     assert read_outcomes(tmp_path) == [Outcome("KeyRoom-S5", None, "message", "global", 0.75)]

@@ -14,11 +14,11 @@ from bonuslab.experiments.count_tables.cells import cells, paper_cell
 from bonuslab.experiments.count_tables.rows import PAPER_ROWS, Row
 from bonuslab.experiments.count_tables.write import write_study
 from bonuslab.experiments.value_functions.prediction import read_outcomes
-from bonuslab.platform.grid.folder import GridDescription, GridFolder, TrialDescription
-from bonuslab.platform.grid.trial_state import TrialState
 from bonuslab.platform.report.comparison import compare
 from bonuslab.platform.report.paper_numbers import RESULTS
 from bonuslab.platform.report.trial_results import load
+from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription
+from bonuslab.platform.run.state import TrialState
 
 FINAL = {"none": 0.0, "global": 0.2, "episodic": 0.9, "combined": 0.8}
 
@@ -44,8 +44,8 @@ def _play(folder: GridFolder, trial: TrialDescription, failed: bool) -> None:
     lines += [f"{step},{min(1.0, step / 75_000) * (final - 0.02 * seed)},{final}" for step in steps]
     own = folder.trial(trial.id)
     own.progress.write_text("\n".join(lines) + "\n")
-    stage = "failed" if failed else "finished"
-    TrialState(stage=stage, env_steps=150_000, total_env_steps=150_000).write(own.state_file)
+    status = "failed" if failed else "finished"
+    TrialState(status=status, env_steps=150_000, total_env_steps=150_000).write(own.state_file)
 
 
 def test_every_row_of_the_papers_tables_is_a_trial_of_its_scale() -> None:
@@ -145,7 +145,7 @@ def test_of_several_coefficients_a_cell_holds_the_best(tmp_path: Path) -> None:
         own = folder.trial(trial.id)
         value = 0.9 if trial.labels["variant"] == "high" else 0.1
         own.progress.write_text(f"env_steps,episode_return\n5000,{value}\n10240,{value}\n")
-        TrialState(stage="finished", env_steps=10_240, total_env_steps=10_240).write(own.state_file)
+        TrialState(status="finished", env_steps=10_240, total_env_steps=10_240).write(own.state_file)
     results, metric = load(folder, lambda columns: "episode_return")
     assert [cell.values for cell in cells(compare(results, metric), [row])] == [(0.9,)]
     assert paper_cell(row, "1", "combined") is None
@@ -165,7 +165,7 @@ def test_variants_with_another_environment_are_no_part_of_the_tables(tmp_path: P
         own = folder.trial(trial.id)
         value = 0.0 if trial.labels["variant"].endswith("free") else -0.5
         own.progress.write_text(f"env_steps,episode_return\n80000,{value}\n160000,{value}\n")
-        TrialState(stage="finished", env_steps=160_000, total_env_steps=160_000).write(own.state_file)
+        TrialState(status="finished", env_steps=160_000, total_env_steps=160_000).write(own.state_file)
     results, metric = load(folder, lambda columns: "episode_return")
     assert [cell.values for cell in cells(compare(results, metric), [row])] == [(-0.5,)]
     picture = write_study(folder, [row])

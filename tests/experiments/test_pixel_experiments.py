@@ -11,8 +11,8 @@ import pytest
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.experiments import habitat_exploration, montezuma
 from bonuslab.platform.grid.experiment import Experiment
-from bonuslab.platform.grid.folder import GridFolder
 from bonuslab.platform.grid.forecast import Kinds
+from bonuslab.platform.run.folder import GridFolder
 
 EXPERIMENTS = [habitat_exploration.EXPERIMENT, montezuma.EXPERIMENT]
 
@@ -42,5 +42,5 @@ def test_montezuma_smoke(tmp_path: Path) -> None:
     command = [sys.executable, montezuma.__file__, "--scale", "smoke", "--out", str(out)]
     subprocess.run(command, check=True, timeout=280, cwd=tmp_path)
     (trial,) = GridFolder.open(out).trials()
-    assert trial.state().stage == "finished"
+    assert trial.state().status == "finished"
     assert trial.summary.is_file()

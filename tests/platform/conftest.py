@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bonuslab.platform.grid.folder import GridFolder
+from bonuslab.platform.run.folder import GridFolder
 
 
 @pytest.fixture(scope="session")

@@ -93,7 +93,7 @@ def _pixels(room: Rectangle, bounds: Rectangle, scale: int) -> tuple[slice, slic
 def _weights(texture: np.ndarray, texel: np.ndarray) -> np.ndarray:
     """[..., 3]: a texture's weights of a material's three colours, 0 to 255."""
     packed = textures()[texture * TEXELS + texel].astype(np.int64)
-    return np.stack([packed >> lane * LANE_BITS & 255 for lane in range(3)], axis=-1)
+    return np.stack([packed >> env_index * LANE_BITS & 255 for env_index in range(3)], axis=-1)
 
 
 def _mean_colours(materials: np.ndarray) -> list[tuple[int, int, int]]:

@@ -70,7 +70,7 @@ def bake(plan: Plan, solids: Solids, windows: list[tuple[Wall, Opening]], daylig
         for wall, opening in windows:
             number = next(side for side in wall.sides if side is not None)
             _let_sun_in(floor, rooms, number, bounds.x0, bounds.z0, wall, opening, daylight)
-    return (1.2 * (1.0 - np.exp(-1.25 * np.stack([floor, air])))).astype(np.float32)  # as film: bright is not white
+    return (1.2 * (1.0 - np.exp(-1.25 * np.stack([floor, air])))).astype(np.float32)  # as video: bright is not white
 
 
 def _sources(plan: Plan, solids: Solids, windows: list[tuple[Wall, Opening]], daylight: Daylight) -> np.ndarray:

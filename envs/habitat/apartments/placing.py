@@ -6,8 +6,8 @@ import math
 from random import Random
 
 from bonuslab.envs.habitat.apartments.plan import Axis, Plan, Rectangle, Wall
-from bonuslab.envs.habitat.apartments.shell import HALF_WALL, Shell, place_on, strip_before
 from bonuslab.envs.habitat.apartments.solids import Place, Solids
+from bonuslab.envs.habitat.apartments.walls import HALF_WALL, Shell, place_on, strip_before
 
 _TRIES = 14
 _AISLE = 0.5

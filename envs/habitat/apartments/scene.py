@@ -17,8 +17,8 @@ from bonuslab.envs.habitat.apartments.navigation import block, cells_of, largest
 from bonuslab.envs.habitat.apartments.openings import draw_plan
 from bonuslab.envs.habitat.apartments.placing import RoomFloor
 from bonuslab.envs.habitat.apartments.plan import Plan
-from bonuslab.envs.habitat.apartments.shell import Shell, build_shell
 from bonuslab.envs.habitat.apartments.solids import Solids
+from bonuslab.envs.habitat.apartments.walls import Shell, build_shell
 from bonuslab.envs.habitat.simulator import NavigableMap
 
 NUM_APARTMENTS: Final = 1000

@@ -17,7 +17,7 @@ const state = { grid: null, trial: null, version: "", layout: null, summary: nul
 let indexDue = 0;
 
 const matrix = new Matrix(byId("matrix"), (id) => go({ trial: id }));
-const overview = new Overview(byId("overview"), (stage) => matrix.emphasise(stage));
+const overview = new Overview(byId("overview"), (status) => matrix.emphasise(status));
 const tools = new Tools(byId("tools"), (view) => {
   matrix.show(view);
   tools.update(matrix);
@@ -139,7 +139,7 @@ async function refreshGrid(signal) {
   if (state.trial !== null) await refreshTrial(data.cells.some((cell) => cell.id === state.trial), signal);
 }
 
-/** The open trial is fetched when its cell changed, and now and then for its film and its run in MLflow. */
+/** The open trial is fetched when its cell changed, and now and then for its video and its run in MLflow. */
 async function refreshTrial(changed, signal) {
   if (!changed && performance.now() - state.fetchedAt < 1000 * TRIAL_SECONDS && state.tag) return;
   const id = state.trial;

@@ -94,15 +94,15 @@ export class Matrix {
     this.figures();
   }
 
-  /** Fade all cells that are not at this stage; null for none. */
-  emphasise(stage) {
-    this.highlight = stage;
-    this.root.classList.toggle("faded", stage !== null);
-    for (const [id, button] of this.buttons) button.classList.toggle("lit", this.stage(this.cells.get(id)) === stage);
+  /** Fade all cells that are not at this status; null for none. */
+  emphasise(status) {
+    this.highlight = status;
+    this.root.classList.toggle("faded", status !== null);
+    for (const [id, button] of this.buttons) button.classList.toggle("lit", this.status(this.cells.get(id)) === status);
   }
 
-  stage(cell) {
-    return cell.stage === "running" && this.interrupted ? "interrupted" : cell.stage;
+  status(cell) {
+    return cell.status === "running" && this.interrupted ? "interrupted" : cell.status;
   }
 
   /** Work out the range of the colours; whether it changed. */
@@ -127,15 +127,15 @@ export class Matrix {
     const value = view.value(cell);
     const known = value !== null && value !== undefined && begun(cell);
     const level = known ? (value - this.low) / (this.high - this.low) : 0;
-    const stage = this.stage(cell);
-    const paused = stage === "waiting" && begun(cell) ? " begun" : "";
-    const kind = `cell ${stage}${paused}${known ? " known" : ""}${level > 0.55 ? " deep" : ""}`;
-    setAttribute(button, "class", kind + (stage === this.highlight ? " lit" : ""));
+    const status = this.status(cell);
+    const paused = status === "waiting" && begun(cell) ? " begun" : "";
+    const kind = `cell ${status}${paused}${known ? " known" : ""}${level > 0.55 ? " deep" : ""}`;
+    setAttribute(button, "class", kind + (status === this.highlight ? " lit" : ""));
     button.style.setProperty("--level", `${(100 * level).toFixed(1)}%`);
     button.style.setProperty("--share", `${(100 * cell.share).toFixed(1)}%`);
     const marks = { failed: "✕", unreadable: "?" };
-    setText(button.children[0], marks[cell.stage] ?? (known ? view.text(value) : ""));
-    const left = cell.stage === "running" && !this.interrupted ? `${duration(cell.left)} left` : SUB_TEXT[cell.stage];
+    setText(button.children[0], marks[cell.status] ?? (known ? view.text(value) : ""));
+    const left = cell.status === "running" && !this.interrupted ? `${duration(cell.left)} left` : SUB_TEXT[cell.status];
     setText(button.children[1], left ?? "stopped");
     const told = this.describe(cell, button);
     setAttribute(button, "aria-label", told);
@@ -145,11 +145,11 @@ export class Matrix {
   describe(cell, button) {
     const { rows, panels, seeds } = this.layout;
     const where = `${rows[button.row].label}, ${panels[button.panel].label}, seed ${seeds[button.seed]}`;
-    const parts = [`${where}: ${this.stage(cell)}`];
-    if (begun(cell) && cell.stage !== "finished") parts.push(percent(cell.share));
+    const parts = [`${where}: ${this.status(cell)}`];
+    if (begun(cell) && cell.status !== "finished") parts.push(percent(cell.share));
     if (cell.metric !== null) parts.push(`${metricLabel(cell.column)} ${number(cell.metric)}`);
     if (cell.return !== null && cell.column !== "episode_return") parts.push(`return ${number(cell.return)}`);
-    if (cell.stage === "running" && !this.interrupted) parts.push(`${duration(cell.left)} left`);
+    if (cell.status === "running" && !this.interrupted) parts.push(`${duration(cell.left)} left`);
     if (cell.error) parts.push(cell.error);
     return parts.join(", ");
   }
@@ -225,7 +225,7 @@ export class Matrix {
 
 /** Whether a trial has done anything yet; one that waits may have: it goes on later. */
 function begun(cell) {
-  return cell.stage !== "waiting" || cell.steps > 0;
+  return cell.status !== "waiting" || cell.steps > 0;
 }
 
 function rowName(row, tag, role) {

@@ -3,32 +3,32 @@ import { element, setText } from "./dom.js";
 import { duration, metricLabel, number, percent, short } from "./format.js";
 import { VIEWS } from "./matrix.js";
 
-const STAGES = ["finished", "running", "interrupted", "failed", "unreadable", "waiting"];
+const STATUSES = ["finished", "running", "interrupted", "failed", "unreadable", "waiting"];
 const FIGURES = { done: "done", left: "time left", speed: "steps a second", trials: "trials finished" };
 const LONGEST_LIST = 60;
 
-/** Counts by stage as shown: trials of an interrupted grid do not run. */
+/** Counts by status as shown: trials of an interrupted grid do not run. */
 function countsOf(summary) {
   const { running, ...others } = summary.counts;
   return running ? { ...others, [summary.interrupted ? "interrupted" : "running"]: running } : others;
 }
 
-/** Share done, time left, speed and the counts of the stages. */
+/** Share done, time left, speed and the counts of the statuses. */
 export class Overview {
-  /** `emphasise` is called with a stage whose trials are to stand out, or null. */
+  /** `emphasise` is called with a status whose trials are to stand out, or null. */
   constructor(root, emphasise) {
     this.title = element("h1");
     this.subtitle = element("p", { class: "quiet" });
     this.figures = Object.fromEntries(Object.keys(FIGURES).map((name) => [name, element("b")]));
-    this.bar = element("div", { class: "stages", role: "img" });
-    this.segments = new Map(STAGES.map((stage) => [stage, element("i", { class: stage })]));
+    this.bar = element("div", { class: "statuses", role: "img" });
+    this.segments = new Map(STATUSES.map((status) => [status, element("i", { class: status })]));
     this.bar.append(...this.segments.values());
-    this.chips = new Map(STAGES.map((stage) => {
+    this.chips = new Map(STATUSES.map((status) => {
       const count = element("b");
       const chip = element("button",
-        { class: `chip ${stage}`, type: "button", "aria-pressed": "false", onclick: () => this.toggle(stage) },
-        element("i", { "aria-hidden": "true" }), count, ` ${stage === "unreadable" ? "damaged" : stage}`);
-      return [stage, { chip, count }];
+        { class: `chip ${status}`, type: "button", "aria-pressed": "false", onclick: () => this.toggle(status) },
+        element("i", { "aria-hidden": "true" }), count, ` ${status === "unreadable" ? "damaged" : status}`);
+      return [status, { chip, count }];
     }));
     this.emphasise = emphasise;
     root.replaceChildren(
@@ -41,8 +41,8 @@ export class Overview {
     );
   }
 
-  toggle(stage) {
-    this.lit = this.lit === stage ? null : stage;
+  toggle(status) {
+    this.lit = this.lit === status ? null : status;
     for (const [name, { chip }] of this.chips) chip.setAttribute("aria-pressed", String(name === this.lit));
     this.emphasise(this.lit);
   }
@@ -60,15 +60,15 @@ export class Overview {
     };
     for (const [name, text] of Object.entries(shown)) setText(this.figures[name], text);
     const said = [];
-    for (const stage of STAGES) {
-      const count = counts[stage] ?? 0;
-      const segment = this.segments.get(stage);
+    for (const status of STATUSES) {
+      const count = counts[status] ?? 0;
+      const segment = this.segments.get(status);
       segment.hidden = !count;
       segment.style.flexGrow = count;
-      const { chip, count: number } = this.chips.get(stage);
+      const { chip, count: number } = this.chips.get(status);
       chip.hidden = !count;
       setText(number, String(count));
-      if (count) said.push(`${count} ${stage}`);
+      if (count) said.push(`${count} ${status}`);
     }
     this.bar.setAttribute("aria-label", said.join(", "));
     if (this.lit && !counts[this.lit]) this.toggle(this.lit);
@@ -113,13 +113,13 @@ export class Lists {
 
   update(matrix) {
     const cells = [...matrix.cells.values()];
-    this.running.update(matrix, cells.filter((cell) => matrix.stage(cell) === "running"), (cell, parts) => {
+    this.running.update(matrix, cells.filter((cell) => matrix.status(cell) === "running"), (cell, parts) => {
       parts.track.style.setProperty("--share", `${100 * cell.share}%`);
       setText(parts.share, percent(cell.share));
       setText(parts.speed, cell.speed ? `${short(cell.speed)}/s` : "");
       setText(parts.left, cell.left === null ? "" : `${duration(cell.left)} left`);
     });
-    this.failed.update(matrix, cells.filter((cell) => ["failed", "unreadable"].includes(cell.stage)), (cell, parts) =>
+    this.failed.update(matrix, cells.filter((cell) => ["failed", "unreadable"].includes(cell.status)), (cell, parts) =>
       setText(parts.error, cell.error));
   }
 }
@@ -182,16 +182,16 @@ function card(grid, address) {
   const title = element("h2", { text: grid.id });
   if (grid.problem) return [title, element("p", { class: "error", text: grid.problem })];
   const counts = countsOf(grid.summary);
-  const stages = STAGES.filter((stage) => counts[stage]).map((stage) => {
-    const part = element("i", { class: stage });
-    part.style.flexGrow = counts[stage];
+  const statuses = STATUSES.filter((status) => counts[status]).map((status) => {
+    const part = element("i", { class: status });
+    part.style.flexGrow = counts[status];
     return part;
   });
-  const said = STAGES.filter((stage) => counts[stage]).map((stage) => `${counts[stage]} ${stage}`).join(", ");
+  const said = STATUSES.filter((status) => counts[status]).map((status) => `${counts[status]} ${status}`).join(", ");
   const about = [grid.experiment, grid.scale, percent(grid.summary.share)];
   if (counts.running && grid.summary.left !== null) about.push(`${duration(grid.summary.left)} left`);
   return [element("a", { href: address(grid.id) }, title,
     element("p", { class: "quiet", text: about.join(" · ") }),
-    element("div", { class: "stages", "aria-hidden": "true" }, ...stages),
+    element("div", { class: "statuses", "aria-hidden": "true" }, ...statuses),
     element("p", { class: "quiet", text: said }))];
 }

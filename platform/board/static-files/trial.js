@@ -1,9 +1,9 @@
-// One trial: where it stands, its film, its error, its curves.
+// One trial: where it stands, its video, its error, its curves.
 import { Chart } from "./chart.js";
 import { element, setText } from "./dom.js";
 import { duration, metricLabel, number, percent, short } from "./format.js";
 
-const STAGE_TEXT = {
+const STATUS_TEXT = {
   waiting: "waiting", running: "running", finished: "finished", failed: "failed",
   unreadable: "cannot be read", interrupted: "interrupted",
 };
@@ -20,7 +20,7 @@ export class TrialView {
     this.id = id;
     this.address = address;
     this.charts = new Map();
-    this.filmTime = null;
+    this.videoTime = null;
     this.root.style.setProperty("--light", panel.colour);
     this.root.style.setProperty("--dark", panel.darkColour);
     this.title = element("h2", { tabindex: "-1" });
@@ -29,14 +29,14 @@ export class TrialView {
     this.bar = element("i");
     this.links = element("p", { class: "links" });
     this.problem = element("div", { class: "problem", hidden: true });
-    this.film = element("div", { class: "film", hidden: true });
+    this.video = element("div", { class: "video", hidden: true });
     this.curves = element("div", { class: "curves" }, element("p", { class: "quiet", text: "loading …" }));
     const shut = element("button",
       { class: "shut", type: "button", "aria-label": "Close", onclick: this.close, text: "✕" });
     this.root.replaceChildren(
       element("header", {}, this.title, shut),
       this.what, element("div", { class: "progress", "aria-hidden": "true" }, this.bar),
-      this.facts, this.links, this.problem, this.film, this.curves,
+      this.facts, this.links, this.problem, this.video, this.curves,
     );
     this.root.hidden = false;
     this.root.scrollTop = 0;
@@ -45,28 +45,28 @@ export class TrialView {
   /** Show what the server knows of the trial. */
   update(page, summary) {
     const { cell, labels } = page;
-    const stage = cell.stage === "running" && summary.interrupted ? "interrupted" : cell.stage;
+    const status = cell.status === "running" && summary.interrupted ? "interrupted" : cell.status;
     setText(this.title, labels.task ?? cell.id);
     const more = [labels.variant, labels.contexts && labels.contexts !== "inf" ? `${labels.contexts} contexts` : null];
     this.what.replaceChildren(element("b", { text: labels.bonus ?? "" }),
       [`  ${labels.scope ?? ""}`, `seed ${labels.seed}`, ...more].filter(Boolean).join(" · "));
-    this.root.dataset.stage = stage;
+    this.root.dataset.status = status;
     this.bar.style.width = `${100 * cell.share}%`;
-    this.showFacts(cell, stage);
+    this.showFacts(cell, status);
     this.showLinks(page, summary);
     this.showProblem(page);
-    this.showFilm(page.film);
+    this.showVideo(page.video);
     this.showCurves(page.curves);
   }
 
-  showFacts(cell, stage) {
+  showFacts(cell, status) {
     const facts = [
-      ["state", cell.share > 0 && cell.share < 1 ? `${STAGE_TEXT[stage]} at ${percent(cell.share)}` : STAGE_TEXT[stage]],
+      ["state", cell.share > 0 && cell.share < 1 ? `${STATUS_TEXT[status]} at ${percent(cell.share)}` : STATUS_TEXT[status]],
       [metricLabel(cell.column), number(cell.metric)],
       ...(cell.column === "episode_return" ? [] : [["return", number(cell.return)]]),
       ["steps", cell.total ? `${short(cell.steps)} of ${short(cell.total)}` : short(cell.steps)],
       ["speed", cell.speed ? `${short(cell.speed)} steps/s` : "–"],
-      stage === "running" ? ["time left", duration(cell.left)] : ["time spent", duration(cell.seconds)],
+      status === "running" ? ["time left", duration(cell.left)] : ["time spent", duration(cell.seconds)],
     ];
     if (cell.attempts > 1) facts.push(["attempts", String(cell.attempts)]);
     this.facts.replaceChildren(...facts.map(([name, value]) =>
@@ -88,10 +88,10 @@ export class TrialView {
 
   showProblem(page) {
     const text = page.traceback || page.cell.error;
-    this.problem.hidden = !text || !["failed", "unreadable", "running", "waiting"].includes(page.cell.stage);
+    this.problem.hidden = !text || !["failed", "unreadable", "running", "waiting"].includes(page.cell.status);
     if (this.problem.hidden || this.problem.dataset.text === text) return;
     this.problem.dataset.text = text;
-    const past = ["running", "waiting"].includes(page.cell.stage);
+    const past = ["running", "waiting"].includes(page.cell.status);
     const title = past ? "An earlier attempt failed" : page.cell.error || "It failed";
     this.problem.replaceChildren(element("h3", { text: title }));
     if (page.traceback) {
@@ -100,14 +100,14 @@ export class TrialView {
     }
   }
 
-  showFilm(time) {
-    if (time === this.filmTime) return;
-    this.filmTime = time;
-    this.film.hidden = time === null;
+  showVideo(time) {
+    if (time === this.videoTime) return;
+    this.videoTime = time;
+    this.video.hidden = time === null;
     if (time === null) return;
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    const src = `${this.address}/film.gif?${time}`;
-    this.film.replaceChildren(element("details", { open: !still },
+    const src = `${this.address}/video.gif?${time}`;
+    this.video.replaceChildren(element("details", { open: !still },
       element("summary", { text: "an episode of the trained policy" }),
       element("img", { src, alt: "One episode of the trained policy", loading: "lazy" })));
   }

@@ -1,4 +1,4 @@
-"""Small configurations of DD-PPO, and rollouts of toy lanes with all columns that the learner needs."""
+"""Small configurations of DD-PPO, and rollouts of toy environments with all columns that the learner needs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from bonuslab.algorithms.ddppo.presets import PRESETS
 TASK = "MultiRoom-N2-S4"
 
 
-def small(bonus: str = "count.global(position)", lanes: int = 4, steps: int = 8, **env: Any) -> DDPPOConfig:
-    """The laptop preset with few lanes and short rollouts: an update takes some hundredths of a second."""
+def small(bonus: str = "count.global(position)", envs: int = 4, steps: int = 8, **env: Any) -> DDPPOConfig:
+    """The laptop preset with few environments and short rollouts: an update takes some hundredths of a second."""
     config = DDPPOConfig().environment(TASK, env_config={"contexts": "inf", **env})
     PRESETS["laptop"].configure(config)
-    config.env_runners(num_envs_per_env_runner=lanes, rollout_fragment_length=steps, num_env_runners=2)
+    config.env_runners(num_envs_per_env_runner=envs, rollout_fragment_length=steps, num_env_runners=2)
     config.env_runners(num_cpus_per_env_runner=0.5)
     config.training(num_epochs=2, num_minibatches=2)
     config.min_time_s_per_iteration = 0.0
@@ -26,5 +26,5 @@ def small(bonus: str = "count.global(position)", lanes: int = 4, steps: int = 8,
 
 @pytest.fixture(scope="session")
 def make_config() -> Callable[..., DDPPOConfig]:
-    """`make_config(bonus, lanes=…, steps=…, **env_config)`."""
+    """`make_config(bonus, environments=…, steps=…, **env_config)`."""
     return small

@@ -17,44 +17,44 @@ from ray import cloudpickle
 
 from bonuslab.algorithms.ddppo.algorithm import DDPPO
 from bonuslab.algorithms.ddppo.worker import DDPPOWorker
-from bonuslab.algorithms.telemetry import WORKER_GAUGES
+from bonuslab.algorithms.rllib.telemetry import WORKER_GAUGES
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.results import row_of
+from bonuslab.platform.run.results import row_of
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import tests
 pytestmark = pytest.mark.cluster
 BONUS = "e3b * rnd + count.global(position)"
-LANES, STEPS = 4, 8
+ENVS, STEPS = 4, 8
 
 
-class HauntedLanes:
-    """Lanes that sleep in every step for a time that can be changed, and fail if that is less than nothing."""
+class HauntedVectorEnv:
+    """VectorEnv that sleep in every step for a time that can be changed, and fail if that is less than nothing."""
 
     seconds = 0.0
 
-    def __init__(self, lanes) -> None:
-        self._lanes = lanes
+    def __init__(self, envs) -> None:
+        self._envs = envs
 
     def __getattr__(self, name: str):
-        return getattr(self._lanes, name)
+        return getattr(self._envs, name)
 
     def step(self, actions, out=None):
         if self.seconds < 0:
             raise OSError("the dungeon has collapsed")
         time.sleep(self.seconds)
-        return self._lanes.step(actions, out)
+        return self._envs.step(actions, out)
 
 
 class Worker(DDPPOWorker):
     def make_env(self) -> None:
         super().make_env()
-        self.env = HauntedLanes(self.env)
+        self.env = HauntedVectorEnv(self.env)
 
 
 @pytest.fixture(scope="module")
 def algorithm(cluster, make_config):
     """One algorithm of two workers for the tests that leave it in working order."""
-    config = make_config(BONUS, LANES, STEPS, max_steps=20).env_runners(env_runner_cls=Worker)
+    config = make_config(BONUS, ENVS, STEPS, max_steps=20).env_runners(env_runner_cls=Worker)
     config.evaluation(evaluation_duration=3).training(sync_fraction=0.5)
     made = config.build_algo()
     yield made
@@ -134,8 +134,8 @@ def test_a_straggler_is_preempted_and_its_part_is_learnt_from(algorithm):
     steps = results["workers"]["rollout_share"] * 2 * STEPS - STEPS  # the straggler's
     assert STEPS / 4 <= steps < STEPS
     assert results["workers"]["preempted_share"] == 0.5
-    assert algorithm.env_steps - before == LANES * (STEPS + steps)
-    assert results["learners"]["__all_modules__"]["num_env_steps_trained"] == LANES * (STEPS + steps)
+    assert algorithm.env_steps - before == ENVS * (STEPS + steps)
+    assert results["learners"]["__all_modules__"]["num_env_steps_trained"] == ENVS * (STEPS + steps)
     assert len(set(fingerprints(algorithm))) == 1
 
 
@@ -145,7 +145,7 @@ def test_a_worker_killed_in_a_rollout_is_missed_and_returns_with_the_weights(alg
     threading.Timer(0.6, os.kill, (on_worker(algorithm, 2, lambda _: os.getpid()), signal.SIGKILL)).start()
     results = algorithm.train()
     assert results["workers"]["num_workers"] == 1
-    assert results["learners"]["__all_modules__"]["num_env_steps_trained"] == LANES * STEPS
+    assert results["learners"]["__all_modules__"]["num_env_steps_trained"] == ENVS * STEPS
     on_worker(algorithm, 1, sleep_in_steps(0.0))
     wait_for_both(algorithm)
     assert len(set(fingerprints(algorithm))) == 1

@@ -7,8 +7,8 @@ import math
 import pytest
 import torch
 
+from bonuslab.algorithms.data.finite import NonFinite
 from bonuslab.algorithms.ddppo.loss import LossSettings, ppo_loss
-from bonuslab.algorithms.finite import NonFinite
 
 T, N, A = 7, 3, 5
 

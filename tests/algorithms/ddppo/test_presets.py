@@ -6,11 +6,11 @@ import dataclasses
 
 import pytest
 
-from bonuslab.algorithms import catalogue
 from bonuslab.algorithms.ddppo.algorithm import DDPPO
 from bonuslab.algorithms.ddppo.config import DDPPOConfig
 from bonuslab.algorithms.ddppo.presets import PRESETS
 from bonuslab.algorithms.ddppo.resources import choose_plan
+from bonuslab.algorithms.rllib import catalogue
 from bonuslab.envs.errors import InvalidInput
 
 
@@ -26,7 +26,7 @@ def test_every_number_reaches_the_configuration(name):
     )
     assert (config.num_epochs, config.num_minibatches) == (numbers.passes, numbers.minibatches)
     assert config.rollout_fragment_length == numbers.unroll_length_steps
-    assert config.num_envs_per_env_runner == numbers.lanes_per_batch
+    assert config.num_envs_per_env_runner == numbers.envs_per_batch
     assert config.bonus_config.updates == numbers.bonus_updates
     assert config.evaluation_duration == numbers.evaluation_episodes
     assert config.bonus_config.network == numbers.network

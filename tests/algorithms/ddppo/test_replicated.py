@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
+from bonuslab.algorithms.acting.rollout import FOLLOWING_VALUE, NEXT_VALUE, VALUE
 from bonuslab.algorithms.bonuses import Setting, parse
-from bonuslab.algorithms.bonuses.intrinsic import IntrinsicModel
-from bonuslab.algorithms.fragment import Fragment, join_lanes
-from bonuslab.algorithms.replicas import Alone
-from bonuslab.algorithms.rollout import FOLLOWING_VALUE, NEXT_VALUE, VALUE
-from bonuslab.algorithms.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory
+from bonuslab.algorithms.bonuses.reward.model import IntrinsicModel
+from bonuslab.algorithms.data.fragment import Fragment, concat_envs
+from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory
+from bonuslab.algorithms.learning.collectives import Alone
 
 SPACES = {"default_policy": (OBSERVATION_SPACE, gym.spaces.Discrete(NUM_ACTIONS))}
 EXPRESSIONS = (
@@ -29,12 +29,12 @@ EXPRESSIONS = (
 
 
 def fragments(lengths: tuple[int, int], seed: int = 0, heads: int = 1) -> list[Fragment]:
-    """Two workers' rollouts, one lane each, in float64."""
+    """Two workers' rollouts, one environment each, in float64."""
     made = []
     for worker, length in enumerate(lengths):
         rng = np.random.default_rng([seed, worker])
-        whole = Trajectory(num_lanes=1, num_steps=12, seed=10 * seed + worker, mean_episode=5)
-        fragment = whole.cut([length], first_lane=worker)[0]
+        whole = Trajectory(num_envs=1, num_steps=12, seed=10 * seed + worker, mean_episode=5)
+        fragment = whole.cut([length], first_env=worker)[0]
         T = fragment.num_steps
         fragment.state = tuple(rng.normal(size=(1, 1, 128)) for _ in range(2))
         fragment.final_state = tuple(rng.normal(size=(1, len(fragment.final_index), 128)) for _ in range(2))
@@ -64,12 +64,12 @@ def both(function, *arguments) -> list:
 
 
 @pytest.mark.parametrize("heads", [1, 2])
-def test_two_workers_with_one_lane_take_the_step_of_one_worker_with_both(make_config, connected, heads):
+def test_two_workers_with_one_env_take_the_step_of_one_worker_with_both(make_config, connected, heads):
     training = {"normalise_advantages": True, "num_values": heads}
     parts = fragments((12, 12), heads=heads)
     alone = learner(make_config, Alone(), **training)
     before = parameters(alone)
-    alone.learn_from(join_lanes(parts))
+    alone.learn_from(concat_envs(parts))
     workers = [learner(make_config, replica, **training) for replica in connected(2)]
     both(lambda worker, part: worker.learn_from(part), workers, parts)
     ours, theirs = map(parameters, workers)
@@ -117,9 +117,9 @@ def model(expression: str, replicas: Alone, normalise: str = "std") -> Intrinsic
 
 
 def rollouts(round_: int) -> list[Fragment]:
-    """Two workers with two lanes each, consecutive rollouts."""
+    """Two workers with two environments each, consecutive rollouts."""
     return [
-        Trajectory(2, 24, seed=worker, mean_episode=7).cut([12, 12], first_lane=2 * worker)[round_]
+        Trajectory(2, 24, seed=worker, mean_episode=7).cut([12, 12], first_env=2 * worker)[round_]
         for worker in range(2)
     ]
 
@@ -131,7 +131,7 @@ def test_every_bonus_of_two_workers_is_that_of_one(connected, expression, normal
     workers = [model(expression, replica, normalise) for replica in connected(2)]
     for round_ in range(2):
         parts = rollouts(round_)
-        whole = alone.process(join_lanes(parts)).bonus
+        whole = alone.process(concat_envs(parts)).bonus
         halves = both(lambda worker, part: worker.process(part).bonus, workers, parts)
         np.testing.assert_allclose(np.concatenate(halves, axis=1), whole, rtol=1e-5, atol=1e-6)
     states = [flat(worker.setting.state_dict()) for worker in [*workers, alone]]

@@ -7,21 +7,21 @@ import pytest
 import torch
 from ray.rllib.core.columns import Columns
 
-from bonuslab.algorithms.fragment_learner import choose_lanes, to_tensors
-from bonuslab.algorithms.module import PolicyModule
-from bonuslab.algorithms.random_play import uniform_policy
-from bonuslab.algorithms.rollout import FOLLOWING_VALUE, NEXT_VALUE, VALUE, Rollout
+from bonuslab.algorithms.acting.policy_module import PolicyModule
+from bonuslab.algorithms.acting.random_policy import uniform_policy
+from bonuslab.algorithms.acting.rollout import FOLLOWING_VALUE, NEXT_VALUE, VALUE, Rollout
+from bonuslab.algorithms.learning.learner import select_envs, to_tensors
 
-NUM_LANES = 5
+NUM_ENVS = 5
 
 
 @pytest.fixture(params=[1, 2])
-def module(request, toy_lanes) -> PolicyModule:
+def module(request, toy_vector_env) -> PolicyModule:
     torch.manual_seed(0)
-    lanes = toy_lanes([0])
+    envs = toy_vector_env([0])
     made = PolicyModule(
-        observation_space=lanes.observation_space,
-        action_space=lanes.action_space,
+        observation_space=envs.observation_space,
+        action_space=envs.action_space,
         model_config={"family": "small", "recurrent": True, "num_values": request.param},
     )
     with torch.no_grad():
@@ -30,8 +30,8 @@ def module(request, toy_lanes) -> PolicyModule:
     return made
 
 
-def rollout(toy_lanes, module, lanes=range(NUM_LANES)) -> Rollout:
-    return Rollout(toy_lanes(list(lanes)), module.network, runner=1, seed=0, keep_features=False, keep_values=True)
+def rollout(toy_vector_env, module, envs=range(NUM_ENVS)) -> Rollout:
+    return Rollout(toy_vector_env(list(envs)), module.network, runner=1, seed=0, keep_features=False, keep_values=True)
 
 
 def with_reward(fragment):
@@ -39,24 +39,24 @@ def with_reward(fragment):
     return fragment
 
 
-def test_minibatches_say_what_the_whole_sequence_said(toy_lanes, module):
-    """Lanes alone, unrolled from the recorded state, give the logits and values that the policy acted with."""
-    play = rollout(toy_lanes, module)
+def test_minibatches_say_what_the_whole_sequence_said(toy_vector_env, module):
+    """VectorEnv alone, unrolled from the recorded state, give the logits and values that the policy acted with."""
+    play = rollout(toy_vector_env, module)
     play.collect(7)
     fragment = with_reward(play.collect(12)[0])
     assert fragment.first[1:].any()
     tensors = to_tensors(fragment, "cpu")
     whole = module.forward_train(tensors)
     for columns in ([0, 1, 2, 3, 4], [3, 1], [4]):
-        part = module.forward_train(choose_lanes(tensors, torch.tensor(columns)))
+        part = module.forward_train(select_envs(tensors, torch.tensor(columns)))
         for key in (Columns.ACTION_DIST_INPUTS, Columns.VF_PREDS):
             torch.testing.assert_close(part[key], whole[key][:, columns], rtol=1e-5, atol=1e-6)
         acted = torch.from_numpy(fragment.behaviour_logits[:, columns])
         torch.testing.assert_close(part[Columns.ACTION_DIST_INPUTS], acted, rtol=1e-5, atol=1e-5)
 
 
-def test_recorded_values_are_those_of_a_full_forward(toy_lanes, module):
-    play = rollout(toy_lanes, module)
+def test_recorded_values_are_those_of_a_full_forward(toy_vector_env, module):
+    play = rollout(toy_vector_env, module)
     fragment = with_reward(play.collect(12)[0])
     assert fragment.truncated.any()
     output = module.forward_train(to_tensors(fragment, "cpu"))
@@ -72,10 +72,10 @@ def test_recorded_values_are_those_of_a_full_forward(toy_lanes, module):
     assert not np.allclose(following[fragment.done], fragment.extra[NEXT_VALUE][fragment.done])
 
 
-def test_a_rollout_that_is_stopped_goes_on_where_it_was(toy_lanes, module):
+def test_a_rollout_that_is_stopped_goes_on_where_it_was(toy_vector_env, module):
     """8 steps, or 3 and then 5: the same steps, and every array ends where the rollout did."""
-    whole, _ = rollout(toy_lanes, module).collect(8)
-    play = rollout(toy_lanes, module)
+    whole, _ = rollout(toy_vector_env, module).collect(8)
+    play = rollout(toy_vector_env, module)
     asked: list[int] = []
 
     def stop(step: int) -> bool:
@@ -94,9 +94,9 @@ def test_a_rollout_that_is_stopped_goes_on_where_it_was(toy_lanes, module):
     np.testing.assert_array_equal(np.concatenate(parts), whole.extra[VALUE])
 
 
-def test_random_play_looks_at_nothing(toy_lanes):
-    lanes = toy_lanes([0, 1])
-    play = Rollout(lanes, uniform_policy(int(lanes.action_space.n)), runner=0, seed=0, keep_features=False)
+def test_random_play_looks_at_nothing(toy_vector_env):
+    envs = toy_vector_env([0, 1])
+    play = Rollout(envs, uniform_policy(int(envs.action_space.n)), runner=0, seed=0, keep_features=False)
     fragment, _ = play.collect(200)
     assert not fragment.behaviour_logits.any()
     shares = np.bincount(fragment.action.ravel(), minlength=8) / fragment.action.size

@@ -8,12 +8,12 @@ import sys
 import numpy as np
 import pytest
 
-from bonuslab.algorithms.bonuses.intrinsic import IntrinsicModel
-from bonuslab.algorithms.checkpoint import DamagedCheckpoint
+from bonuslab.algorithms.bonuses.reward.model import IntrinsicModel
+from bonuslab.algorithms.data.finite import NonFinite
 from bonuslab.algorithms.ddppo.algorithm import DDPPO
-from bonuslab.algorithms.finite import NonFinite
+from bonuslab.algorithms.learning.checkpoint import DamagedCheckpoint
 
-LANES, STEPS = 2, 8
+ENVS, STEPS = 2, 8
 BONUS = "e3b * rnd + count.episodic(position)"
 
 
@@ -33,12 +33,12 @@ def train(algorithm: DDPPO, updates: int) -> DDPPO:
 
 
 def serial(make_config, seed: int = 0):
-    config = make_config(BONUS, lanes=LANES, steps=STEPS).training(num_values=2, extrinsic_advantage=2.0)
+    config = make_config(BONUS, envs=ENVS, steps=STEPS).training(num_values=2, extrinsic_advantage=2.0)
     return config.bonus(normalise="return", updates=3).run_serially().debugging(seed=seed)
 
 
 def moments(algorithm: DDPPO) -> dict:
-    """Normalisers of the bonus, and how far each lane's discounted sum has come."""
+    """Normalisers of the bonus, and how far each environment's discounted sum has come."""
     return {name: made.state_dict() for name, made in algorithm.env_runner.model._normalisers.items()}
 
 
@@ -47,7 +47,7 @@ def test_same_seed_same_parameters_also_across_a_checkpoint(make_config, running
     halfway, normalisers = parameters(straight), moments(straight)
     path = straight.save_to_path(tmp_path / "checkpoint")
     train(straight, 8)
-    assert straight.env_steps == 16 * LANES * STEPS
+    assert straight.env_steps == 16 * ENVS * STEPS
     assert not same(halfway, parameters(straight))
 
     again = train(running(serial(make_config)), 16)
@@ -58,8 +58,8 @@ def test_same_seed_same_parameters_also_across_a_checkpoint(make_config, running
     restored = DDPPO.from_checkpoint(path)
     assert same(parameters(restored), halfway)
     assert moments(restored) == normalisers
-    assert normalisers["combined bonus"]["count"] == 8 * LANES * STEPS
-    assert len(normalisers["combined bonus"]["sums"]) == LANES
+    assert normalisers["combined bonus"]["count"] == 8 * ENVS * STEPS
+    assert len(normalisers["combined bonus"]["sums"]) == ENVS
     train(restored, 8)
     assert same(parameters(restored), parameters(straight))
     assert moments(restored) == moments(straight)
@@ -81,11 +81,11 @@ def test_random_play_comes_before_training_and_once(make_config, running, monkey
     shown = []
     monkeypatch.setattr(IntrinsicModel, "warms_up", True)
     monkeypatch.setattr(IntrinsicModel, "warm_up", lambda model, fragment: shown.append(fragment))
-    config = make_config("none", lanes=LANES, steps=STEPS).training(warm_up_steps=20).run_serially()
+    config = make_config("none", envs=ENVS, steps=STEPS).training(warm_up_steps=20).run_serially()
     algorithm = train(running(config), 2)
-    assert [fragment.action.shape for fragment in shown] == [(STEPS, LANES)] * 3
+    assert [fragment.action.shape for fragment in shown] == [(STEPS, ENVS)] * 3
     assert not any(fragment.behaviour_logits.any() for fragment in shown)
-    assert algorithm.env_steps == 2 * LANES * STEPS
+    assert algorithm.env_steps == 2 * ENVS * STEPS
     algorithm.restore_from_path(algorithm.save_to_path(tmp_path / "checkpoint"))
     train(algorithm, 1)
     assert len(shown) == 3
@@ -134,7 +134,7 @@ def test_errors_are_the_users_own(make_config, running):
 
 @pytest.mark.parametrize("bonus", ["none", "e3b(encoder=policy)", "agac", "ngu * noveld", "elliptical.global"])
 def test_bonuses_of_every_kind_train(make_config, running, bonus):
-    config = make_config(bonus, lanes=LANES).run_serially()
+    config = make_config(bonus, envs=ENVS).run_serially()
     results = train(running(config), 2).train()
     assert np.isfinite(results["learners"]["default_policy"]["policy_loss"])
     assert results["bonus"]["bonus/mean"] == 0 if bonus == "none" else results["bonus"]["bonus/mean"] > 0

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from ray import tune
 
-from bonuslab.algorithms.checkpoint import verify
 from bonuslab.algorithms.ddppo.algorithm import DDPPO
+from bonuslab.algorithms.learning.checkpoint import verify
 
 pytestmark = pytest.mark.cluster
 

@@ -12,22 +12,22 @@ import pytest
 import ray
 from ray import cloudpickle
 
+from bonuslab.algorithms.acting.runner import FragmentRunner
 from bonuslab.algorithms.impala.algorithm import IMPALA
-from bonuslab.algorithms.runner import FragmentRunner
-from bonuslab.algorithms.telemetry import GAUGES
+from bonuslab.algorithms.rllib.telemetry import GAUGES
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.minihack.contexts import Contexts
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import tests
 pytestmark = pytest.mark.cluster
 BONUS = "e3b * rnd + count.global(position)"
-LANES, STEPS = 4, 8
+ENVS, STEPS = 4, 8
 
 
 @pytest.fixture(scope="module")
 def algorithm(cluster, make_config):
     """One algorithm for the tests that leave it in working order."""
-    config = make_config(BONUS, LANES, STEPS, max_steps=20)
+    config = make_config(BONUS, ENVS, STEPS, max_steps=20)
     config.evaluation(evaluation_interval=2, evaluation_duration=5)
     made = config.build_algo()
     yield made
@@ -57,8 +57,8 @@ def check_counts(algorithm: IMPALA, lives: int) -> None:
     episodes = int(algorithm.metrics.peek(("env_runners", "num_episodes_lifetime"), default=0))
     batches = algorithm.bonus._submitted - algorithm.bonus.lost_batches
     assert batches >= algorithm._updates
-    found = visits(algorithm.bonus.get_state()) - batches * LANES * STEPS
-    assert LANES * lives <= found <= LANES * (lives + 3) + episodes + LANES * STEPS
+    found = visits(algorithm.bonus.get_state()) - batches * ENVS * STEPS
+    assert ENVS * lives <= found <= ENVS * (lives + 3) + episodes + ENVS * STEPS
 
 
 def gone(pid: int) -> bool:
@@ -84,8 +84,8 @@ def test_results_hold_every_metric(algorithm):
         results = algorithm.train()
     runners, bonus = results["env_runners"], results["bonus"]
     learner, all_learners = results["learners"]["default_policy"], results["learners"]["__all_modules__"]
-    assert runners["num_env_steps_sampled_lifetime"] >= 7 * LANES * STEPS
-    assert all_learners["num_env_steps_trained_lifetime"] == algorithm._updates * LANES * STEPS
+    assert runners["num_env_steps_sampled_lifetime"] >= 7 * ENVS * STEPS
+    assert all_learners["num_env_steps_trained_lifetime"] == algorithm._updates * ENVS * STEPS
     for group, kind in ((runners, "sampled"), (all_learners, "trained")):
         assert group[f"num_env_steps_{kind}_lifetime_throughput"]["throughput_since_last_reduce"] > 0
     assert -0.5 < runners["episode_return_mean"] <= 1
@@ -129,11 +129,11 @@ def test_a_killed_runner_comes_back_with_other_contexts(algorithm):
     check_counts(algorithm, lives=1)
     steps, old = algorithm.env_steps, on_runner(algorithm, lambda _: os.getpid())
     os.kill(old, signal.SIGKILL)
-    while algorithm.env_steps < steps + 6 * LANES * STEPS:
+    while algorithm.env_steps < steps + 6 * ENVS * STEPS:
         algorithm.train()
     assert on_runner(algorithm, lambda _: os.getpid()) != old
     met = on_runner(algorithm, lambda runner: runner.env.contexts.tolist())
-    draws = [Contexts("inf", 0, stream=(1, lane)) for lane in range(LANES)]
+    draws = [Contexts("inf", 0, stream=(1, env_index)) for env_index in range(ENVS)]
     assert not set(met) & {sampler.draw() for sampler in draws for _ in range(200)}
     version = on_runner(algorithm, lambda runner: runner._weights_version)
     assert 0 <= algorithm._updates - version < 10
@@ -179,20 +179,20 @@ def test_a_bad_task_or_setting_is_named_before_anything_starts(cluster, make_con
 
 
 class SlowThenBroken:
-    """Lanes that sleep in every step, and fail in step `fails_at`."""
+    """VectorEnv that sleep in every step, and fail in step `fails_at`."""
 
-    def __init__(self, lanes, seconds: float, fails_at: int) -> None:
-        self._lanes, self._seconds, self._left = lanes, seconds, fails_at
+    def __init__(self, envs, seconds: float, fails_at: int) -> None:
+        self._envs, self._seconds, self._left = envs, seconds, fails_at
 
     def __getattr__(self, name: str):
-        return getattr(self._lanes, name)
+        return getattr(self._envs, name)
 
     def step(self, actions, out=None):
         time.sleep(self._seconds)
         self._left -= 1
         if self._left < 0:
             raise OSError("the dungeon has collapsed")
-        return self._lanes.step(actions, out)
+        return self._envs.step(actions, out)
 
 
 def test_an_idle_driver_sleeps_and_a_failing_environment_is_heard(cluster, make_config, running):

@@ -7,7 +7,7 @@ from math import exp, log
 import pytest
 import torch
 
-from bonuslab.algorithms.finite import NonFinite
+from bonuslab.algorithms.data.finite import NonFinite
 from bonuslab.algorithms.impala.loss import LossSettings, impala_loss
 
 T, N, A = 7, 3, 4
@@ -50,7 +50,7 @@ def probabilities(logits: torch.Tensor) -> list[float]:
 
 
 class Lane:
-    """One lane of the batch: π, μ, V and the sums of the definition."""
+    """One environment of the batch: π, μ, V and the sums of the definition."""
 
     def __init__(self, data: dict[str, torch.Tensor], n: int, settings: dict) -> None:
         self.V = data["value"][:, n].tolist()
@@ -91,19 +91,19 @@ class Lane:
 
 
 def literal(data: dict[str, torch.Tensor], settings: dict) -> dict[str, float]:
-    lanes = [Lane(data, n, settings) for n in range(N)]
+    envs = [Lane(data, n, settings) for n in range(N)]
     sums = {"policy_loss": 0.0, "baseline_loss": 0.0, "entropy_loss": 0.0}
     ε = settings["surrogate_clip"]
-    for lane in lanes:
+    for env_index in envs:
         for t in range(T):
-            Â = lane.advantage(t)
+            Â = env_index.advantage(t)
             if ε is None:
-                sums["policy_loss"] -= lane.ρ[t] * log(lane.π[t][lane.a[t]]) * Â
+                sums["policy_loss"] -= env_index.ρ[t] * log(env_index.π[t][env_index.a[t]]) * Â
             else:
-                clipped = max(1 - ε, min(1 + ε, lane.ratio0[t]))
-                sums["policy_loss"] -= lane.weight[t] * min(lane.ratio0[t] * Â, clipped * Â)
-            sums["baseline_loss"] += 0.5 * (lane.v(t) - lane.V[t]) ** 2
-            sums["entropy_loss"] += sum(p * log(p) for p in lane.π[t])
+                clipped = max(1 - ε, min(1 + ε, env_index.ratio0[t]))
+                sums["policy_loss"] -= env_index.weight[t] * min(env_index.ratio0[t] * Â, clipped * Â)
+            sums["baseline_loss"] += 0.5 * (env_index.v(t) - env_index.V[t]) ** 2
+            sums["entropy_loss"] += sum(p * log(p) for p in env_index.π[t])
     return {name: value / N for name, value in sums.items()}
 
 
@@ -124,24 +124,24 @@ def test_parts_and_sum(changes, seed):
 def test_gradients_take_targets_and_advantages_as_constants(changes):
     settings = SETTINGS | changes
     data = batch(3)
-    lanes = [Lane(data, n, settings) for n in range(N)]
+    envs = [Lane(data, n, settings) for n in range(N)]
     data["logits"].requires_grad_()
     data["value"].requires_grad_()
     impala_loss(**data, settings=LossSettings(**settings))[0].backward()
     ε = settings["surrogate_clip"]
 
-    for n, lane in enumerate(lanes):
+    for n, env_index in enumerate(envs):
         for t in range(T):
-            Â, π, ratio = lane.advantage(t), lane.π[t], lane.ratio0[t]
-            by_value = settings["baseline_cost"] * (lane.V[t] - lane.v(t)) / N
+            Â, π, ratio = env_index.advantage(t), env_index.π[t], env_index.ratio0[t]
+            by_value = settings["baseline_cost"] * (env_index.V[t] - env_index.v(t)) / N
             assert data["value"].grad[t, n].item() == pytest.approx(by_value, rel=1e-9, abs=1e-12)
             H = -sum(p * log(p) for p in π)
             for b in range(A):
-                score = (lane.a[t] == b) - π[b]  # ∂ log π(a_t) / ∂ logit_b
+                score = (env_index.a[t] == b) - π[b]  # ∂ log π(a_t) / ∂ logit_b
                 if ε is None:
-                    weight = lane.ρ[t]
+                    weight = env_index.ρ[t]
                 else:
-                    weight = lane.weight[t] * ratio if (ratio <= 1 + ε if Â > 0 else ratio >= 1 - ε) else 0.0
+                    weight = env_index.weight[t] * ratio if (ratio <= 1 + ε if Â > 0 else ratio >= 1 - ε) else 0.0
                 by_logit = -weight * Â * score + settings["entropy_cost"] * π[b] * (log(π[b]) + H)
                 assert data["logits"].grad[t, n, b].item() == pytest.approx(by_logit / N, rel=1e-9, abs=1e-12)
 

@@ -1,4 +1,4 @@
-"""What the learner makes of a fragment: tensors, groups of lanes, and values of true next states."""
+"""What the learner makes of a fragment: tensors, groups of environments, and values of true next states."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 import torch
 
-from bonuslab.algorithms.fragment_learner import choose_lanes, to_tensors
-from bonuslab.algorithms.module import NEXT_VALUE, PolicyModule
+from bonuslab.algorithms.acting.policy_module import NEXT_VALUE, PolicyModule
+from bonuslab.algorithms.acting.rollout import Rollout
+from bonuslab.algorithms.learning.learner import select_envs, to_tensors
 from bonuslab.algorithms.networks import build_policy
-from bonuslab.algorithms.rollout import Rollout
 
-NUM_LANES = 5
+NUM_ENVS = 5
 
 
 @pytest.fixture
-def module(toy_lanes) -> PolicyModule:
+def module(toy_vector_env) -> PolicyModule:
     torch.manual_seed(0)
-    lanes = toy_lanes([0])
+    envs = toy_vector_env([0])
     made = PolicyModule(
-        observation_space=lanes.observation_space,
-        action_space=lanes.action_space,
+        observation_space=envs.observation_space,
+        action_space=envs.action_space,
         model_config={"family": "small", "recurrent": True},
     )
     with torch.no_grad():
@@ -30,8 +30,8 @@ def module(toy_lanes) -> PolicyModule:
 
 
 @pytest.fixture
-def fragments(toy_lanes, module):
-    rollout = Rollout(toy_lanes(list(range(NUM_LANES))), module.network, runner=1, seed=0, keep_features=False)
+def fragments(toy_vector_env, module):
+    rollout = Rollout(toy_vector_env(list(range(NUM_ENVS))), module.network, runner=1, seed=0, keep_features=False)
     made = [rollout.collect(12)[0] for _ in range(2)]
     for fragment in made:
         fragment.extra["reward"] = fragment.reward + 0.5
@@ -47,16 +47,16 @@ def equal(ours, theirs) -> bool:
 
 
 @pytest.mark.parametrize("columns", [[0, 1, 2, 3, 4], [3, 1], [4, 0, 2], [2]])
-def test_choosing_lanes_of_tensors_is_choosing_lanes_of_the_fragment(fragments, columns):
+def test_choosing_envs_of_tensors_is_choosing_envs_of_the_fragment(fragments, columns):
     whole = fragments[1]
-    assert len(whole.final_index) > NUM_LANES
-    chosen = choose_lanes(to_tensors(whole, "cpu"), torch.tensor(columns))
-    assert equal(chosen, to_tensors(whole.lanes(columns), "cpu"))
-    assert not equal(chosen["first"], to_tensors(whole.lanes(columns[::-1]), "cpu")["first"]) or len(columns) == 1
+    assert len(whole.final_index) > NUM_ENVS
+    chosen = select_envs(to_tensors(whole, "cpu"), torch.tensor(columns))
+    assert equal(chosen, to_tensors(whole.select_envs(columns), "cpu"))
+    assert not equal(chosen["first"], to_tensors(whole.select_envs(columns[::-1]), "cpu")["first"]) or len(columns) == 1
 
 
 def test_next_values_are_those_of_the_true_next_states(fragments, module):
-    """The network is stepped by hand, lane by lane; a cut episode's last state is seen with that lane's own state."""
+    """The network is stepped by hand, env by env; a cut episode's last state is seen with that env's own state."""
     fragment = fragments[1]
     outputs = module._forward(to_tensors(fragment, "cpu"))
     T, N = fragment.action.shape
@@ -92,12 +92,12 @@ def test_only_cut_episodes_are_evaluated_at_their_end(fragments):
     fragment = fragments[0]
     tensors = to_tensors(fragment, "cpu")
     assert len(tensors["final_index"]) == int(fragment.truncated.sum()) < len(fragment.final_index)
-    step, lane = tensors["final_index"].unbind(1)
-    assert bool(tensors["truncated"][step, lane].all())
+    step, env_index = tensors["final_index"].unbind(1)
+    assert bool(tensors["truncated"][step, env_index].all())
 
 
-def test_minibatches_cover_every_lane_once(make_config, running):
-    learner = running(make_config("none", lanes=5).run_serially()).learner_group._learner
+def test_minibatches_cover_every_env_once(make_config, running):
+    learner = running(make_config("none", envs=5).run_serially()).learner_group._learner
     learner.config = learner.config.copy(copy_frozen=False)
     learner.config.num_minibatches = 3
     groups = [learner._minibatches(5) for _ in range(2)]
@@ -107,15 +107,15 @@ def test_minibatches_cover_every_lane_once(make_config, running):
     assert torch.cat(groups[0]).tolist() != torch.cat(groups[1]).tolist()
 
 
-def test_recurrent_and_feed_forward_networks_both_learn_from_fragments(toy_lanes):
+def test_recurrent_and_feed_forward_networks_both_learn_from_fragments(toy_vector_env):
     torch.manual_seed(0)
-    lanes = toy_lanes([0, 1])
-    network = build_policy("small", lanes.observation_space, int(lanes.action_space.n), recurrent=False)
-    fragment, _ = Rollout(lanes, network, runner=0, seed=0, keep_features=False).collect(9)
+    envs = toy_vector_env([0, 1])
+    network = build_policy("small", envs.observation_space, int(envs.action_space.n), recurrent=False)
+    fragment, _ = Rollout(envs, network, runner=0, seed=0, keep_features=False).collect(9)
     fragment.extra["reward"] = fragment.reward
     module = PolicyModule(
-        observation_space=lanes.observation_space,
-        action_space=lanes.action_space,
+        observation_space=envs.observation_space,
+        action_space=envs.action_space,
         model_config={"family": "small", "recurrent": False},
     )
     module.network.load_state_dict(network.state_dict())

@@ -8,12 +8,12 @@ import sys
 import numpy as np
 import pytest
 
-from bonuslab.algorithms.checkpoint import DamagedCheckpoint
-from bonuslab.algorithms.finite import NonFinite
+from bonuslab.algorithms.data.finite import NonFinite
 from bonuslab.algorithms.impala.algorithm import IMPALA
 from bonuslab.algorithms.impala.learner import IMPALALearner
+from bonuslab.algorithms.learning.checkpoint import DamagedCheckpoint
 
-LANES = 2
+ENVS = 2
 BONUS = "e3b * rnd + count.episodic(position)"
 
 
@@ -33,7 +33,7 @@ def train(algorithm: IMPALA, updates: int) -> IMPALA:
 
 
 def serial(make_config, seed: int = 0):
-    return make_config(BONUS, lanes=LANES).run_serially().debugging(seed=seed)
+    return make_config(BONUS, envs=ENVS).run_serially().debugging(seed=seed)
 
 
 def test_same_seed_same_parameters_also_across_a_checkpoint(make_config, running, tmp_path):
@@ -41,7 +41,7 @@ def test_same_seed_same_parameters_also_across_a_checkpoint(make_config, running
     halfway = parameters(straight)
     path = straight.save_to_path(tmp_path / "checkpoint")
     train(straight, 25)
-    assert straight.env_steps == 50 * LANES * 8
+    assert straight.env_steps == 50 * ENVS * 8
     assert not same(halfway, parameters(straight))
 
     again = train(running(serial(make_config)), 50)
@@ -138,5 +138,5 @@ def test_a_bonus_that_becomes_infinite_is_named_and_the_last_checkpoint_stays_go
         algorithm.train()
     restored = IMPALA.from_checkpoint(path)
     train(restored, 1)
-    assert restored.env_steps == 2 * LANES * 8
+    assert restored.env_steps == 2 * ENVS * 8
     restored.stop()

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from ray import tune
 
-from bonuslab.algorithms.checkpoint import verify
 from bonuslab.algorithms.impala.algorithm import IMPALA
+from bonuslab.algorithms.learning.checkpoint import verify
 
 
 @pytest.mark.cluster

@@ -12,9 +12,9 @@ from bonuslab.envs.habitat.apartments.geometry import BOTTOM, COS, FACES, FLAGS,
 from bonuslab.envs.habitat.apartments.looks.noise import SIZE as TEXTURE_SIZE
 from bonuslab.envs.habitat.apartments.looks.textures import TEXELS, textures
 from bonuslab.envs.habitat.apartments.scene import Apartment, apartment
-from bonuslab.envs.habitat.apartments.shell import OUTER_WALL
 from bonuslab.envs.habitat.apartments.simulator import ApartmentScenes
 from bonuslab.envs.habitat.apartments.solids import CYLINDER, HOLED
+from bonuslab.envs.habitat.apartments.walls import OUTER_WALL
 from bonuslab.envs.habitat.simulator import CAMERA_HEIGHT, Pose
 
 SIZE = 20

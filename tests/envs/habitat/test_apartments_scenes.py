@@ -13,8 +13,8 @@ from bonuslab.envs.habitat.apartments.materials import Material, shades
 from bonuslab.envs.habitat.apartments.navigation import block, cells_of
 from bonuslab.envs.habitat.apartments.plan import Rectangle, RoomKind, walls_around
 from bonuslab.envs.habitat.apartments.scene import NUM_APARTMENTS, Apartment, apartment
-from bonuslab.envs.habitat.apartments.shell import HALF_WALL
 from bonuslab.envs.habitat.apartments.solids import CYLINDER, Place, Solids
+from bonuslab.envs.habitat.apartments.walls import HALF_WALL
 from bonuslab.envs.habitat.simulator import AGENT_RADIUS, NavigableMap
 
 SOME = tuple(range(0, NUM_APARTMENTS, 42))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bonuslab.envs.catalogue import canonical_name, check_settings, find, make_lanes
+from bonuslab.envs.catalogue import canonical_name, check_settings, find, make_vector_env
 from bonuslab.envs.errors import InvalidInput
 
 
@@ -26,11 +26,11 @@ def test_names(name: str, full: str) -> None:
     assert canonical_name(full) == full
 
 
-def test_lanes_have_the_size_of_the_name() -> None:
-    lanes = make_lanes("Apartments-64", 1, contexts="2", seed=0, held_out=True, stream=1, max_steps=5)
-    assert lanes.observation_space["rgb"].shape == (64, 64, 3)
-    lanes.reset()
-    assert 800 <= lanes.contexts[0] % 1000 < 900
+def test_envs_have_the_size_of_the_name() -> None:
+    envs = make_vector_env("Apartments-64", 1, contexts="2", seed=0, held_out=True, stream=1, max_steps=5)
+    assert envs.observation_space["rgb"].shape == (64, 64, 3)
+    envs.reset()
+    assert 800 <= envs.contexts[0] % 1000 < 900
 
 
 @pytest.mark.parametrize("bad", ["Apartments-", "Apartments-big", "Apartments-8", "apartmentsx", "HM3D-1e2"])
@@ -62,11 +62,11 @@ def test_bad_settings_are_refused(settings: dict[str, Any], text: str) -> None:
 
 def test_an_environment_to_watch() -> None:
     env = find("Apartments").make_env("Apartments-32", contexts="2", seed=0, stream=(7, 1), max_steps=3)
-    lanes = make_lanes("Apartments-32", 1, contexts="2", seed=0, stream=0, max_steps=3)
+    envs = make_vector_env("Apartments-32", 1, contexts="2", seed=0, stream=0, max_steps=3)
     observation, info = env.reset(options={"context": None})
     assert observation["rgb"].shape == (32, 32, 3)
-    lanes.reset()
-    assert {info["context"], lanes.contexts[0]} <= set(env.contexts.ids)
+    envs.reset()
+    assert {info["context"], envs.contexts[0]} <= set(env.contexts.ids)
     assert find("Apartments").action_names("Apartments-32") == ["stop", "forward", "left", "right"]
     with pytest.raises(InvalidInput, match="did you mean max_steps"):
         find("Apartments").make_env("Apartments", max_step=3)
@@ -74,9 +74,9 @@ def test_an_environment_to_watch() -> None:
 
 def test_unknown_settings_are_refused() -> None:
     with pytest.raises(InvalidInput, match="did you mean max_steps"):
-        make_lanes("Apartments", 1, max_step=5)
+        make_vector_env("Apartments", 1, max_step=5)
     with pytest.raises(InvalidInput, match="apartments need no data"):
-        make_lanes("Apartments", 1, data_path="/data")
+        make_vector_env("Apartments", 1, data_path="/data")
 
 
 def test_hm3d_without_habitat_sim_is_refused_in_one_sentence() -> None:

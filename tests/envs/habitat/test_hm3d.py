@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bonuslab.envs.catalogue import check_settings, make_lanes
+from bonuslab.envs.catalogue import check_settings, make_vector_env
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.habitat import HabitatEnv
 from bonuslab.envs.habitat.contexts import context_id
@@ -177,9 +177,9 @@ def test_scenes_are_changed_in_one_simulator(data: Path, habitat_sim: list[Any])
     assert simulator.calls[-1] == "close True"
 
 
-def test_lanes_restore_and_hold_out(data: Path, habitat_sim: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_envs_restore_and_hold_out(data: Path, habitat_sim: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HABITAT_DATA", str(data))
-    original, restored = (make_lanes("HM3D-32", 2, contexts="inf", seed=1, max_steps=6) for _ in range(2))
+    original, restored = (make_vector_env("HM3D-32", 2, contexts="inf", seed=1, max_steps=6) for _ in range(2))
     rng = np.random.default_rng(0)
     original.reset()
     for _ in range(9):
@@ -187,7 +187,7 @@ def test_lanes_restore_and_hold_out(data: Path, habitat_sim: list[Any], monkeypa
     again = restored.set_state(pickle.loads(pickle.dumps(original.get_state())))
     np.testing.assert_array_equal(again["gps"], now.observations["gps"])
     assert set((original.contexts % 1000).tolist()) <= {0, 1}
-    held_out = make_lanes("HM3D-32", 1, contexts=2, held_out=True)
+    held_out = make_vector_env("HM3D-32", 1, contexts=2, held_out=True)
     held_out.reset()
     assert held_out.contexts[0] % 1000 == 2
     check_settings("HM3D", contexts="4")

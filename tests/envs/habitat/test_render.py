@@ -11,7 +11,7 @@ from bonuslab.envs.habitat.apartments.bird_view import WALL_COLOUR, bird_view
 from bonuslab.envs.habitat.apartments.scene import apartment
 from bonuslab.envs.habitat.env import HabitatEnv
 from bonuslab.envs.habitat.explorer import random_policy
-from bonuslab.envs.habitat.gallery import best_view, episode_pictures, film
+from bonuslab.envs.habitat.gallery import best_view, episode_pictures, video
 from bonuslab.envs.habitat.render import (
     SEEN,
     SOLID,
@@ -68,14 +68,14 @@ def test_rows_and_columns_of_pictures() -> None:
     assert stacked([row, a]).shape == (20 + 6 + 10, row.shape[1], 3)
 
 
-def test_films(tmp_path: Path) -> None:
+def test_videos(tmp_path: Path) -> None:
     rgb, depth = np.zeros((32, 32, 3), np.uint8), np.full((32, 32, 1), 0.2, np.float16)
     views = [rgb, depth_picture(depth)]
     frames = [frame(views, MAP, REVEALED, PATH[:end], 0.5, height=64) for end in (1, 2, 3)]
     save_gif(frames, tmp_path / "walk.gif", frames_per_second=5)
-    with Image.open(tmp_path / "walk.gif") as film:
-        assert film.n_frames == 3  # type: ignore[attr-defined]
-        assert film.info["duration"] == 200
+    with Image.open(tmp_path / "walk.gif") as video:
+        assert video.n_frames == 3  # type: ignore[attr-defined]
+        assert video.info["duration"] == 200
 
 
 def test_an_apartment_from_above_has_the_maps_extent() -> None:
@@ -88,12 +88,12 @@ def test_an_apartment_from_above_has_the_maps_extent() -> None:
     assert picture[place[::-1] if wall.axis == 0 else place].tolist() == list(WALL_COLOUR)
 
 
-def test_episodes_become_strips_maps_and_films() -> None:
+def test_episodes_become_strips_maps_and_videos() -> None:
     env = HabitatEnv(size=16, max_steps=12)
     strip, seen = episode_pictures(env, random_policy(0), context=7, num_views=3)
     assert strip.shape == (160, 3 * 160 + 2 * 6, 3)
     assert seen.shape[:2] == tuple(round(2 * side) for side in apartment(7).map.navigable.shape)  # 40 pixels a metre
-    assert len(film(env, random_policy(0), context=7, every=4)) == 3
+    assert len(video(env, random_policy(0), context=7, every=4)) == 3
 
 
 def test_the_best_view_is_wider_than_most() -> None:

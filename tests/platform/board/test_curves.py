@@ -11,7 +11,7 @@ import pytest
 
 from bonuslab.platform.board.columns import GROUPS, arranged, describe
 from bonuslab.platform.board.curves import Curves
-from bonuslab.platform.progress_table import ProgressTable
+from bonuslab.platform.run.progress_table import ProgressTable
 
 
 def write(path: Path, rows: np.ndarray) -> None:

@@ -7,8 +7,8 @@ import pytest
 from bonuslab.platform.board.forecast import Pending, seconds_left
 
 
-def trial(stage: str, steps: int, speed: float | None = None, bonus: str = "none", total: int = 1000) -> Pending:
-    return Pending(stage, bonus, steps, total, speed)
+def trial(status: str, steps: int, speed: float | None = None, bonus: str = "none", total: int = 1000) -> Pending:
+    return Pending(status, bonus, steps, total, speed)
 
 
 def test_shares_the_work_among_those_that_run() -> None:

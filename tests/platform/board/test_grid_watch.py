@@ -18,8 +18,8 @@ from bonuslab.platform.board.driver import is_locked
 from bonuslab.platform.board.grid_watch import GridWatch
 from bonuslab.platform.board.grids import Grids
 from bonuslab.platform.board.layout import layout_of
-from bonuslab.platform.grid.folder import GRID_FILE, GridDescription, GridFolder, TrialDescription
-from bonuslab.platform.progress_table import ProgressTable
+from bonuslab.platform.run.folder import GRID_FILE, GridDescription, GridFolder, TrialDescription
+from bonuslab.platform.run.progress_table import ProgressTable
 
 pytestmark = pytest.mark.usefixtures("every_look")
 
@@ -29,8 +29,8 @@ def grid(tmp_path: Path, write_sample_grid: Callable[..., GridFolder]) -> GridFo
     return write_sample_grid(tmp_path / "grid", seeds=(0, 1), rows=10)
 
 
-def by_stage(cells: list[dict], stage: str) -> dict:
-    return next(cell for cell in cells if cell["stage"] == stage)
+def by_status(cells: list[dict], status: str) -> dict:
+    return next(cell for cell in cells if cell["status"] == status)
 
 
 def test_tells_everything_first_and_then_what_changed(grid: GridFolder) -> None:
@@ -39,9 +39,9 @@ def test_tells_everything_first_and_then_what_changed(grid: GridFolder) -> None:
     assert len(first["cells"]) == 16
     assert first["summary"]["counts"] == {"finished": 13, "failed": 1, "running": 1, "waiting": 1}
     assert first["summary"]["left"] == pytest.approx(25 + 50)
-    running = by_stage(first["cells"], "running")
+    running = by_status(first["cells"], "running")
     assert (running["share"], running["left"], running["column"]) == (0.5, 25.0, "win_rate")
-    assert by_stage(first["cells"], "failed")["error"].startswith("RuntimeError")
+    assert by_status(first["cells"], "failed")["error"].startswith("RuntimeError")
     second = watch.changes(first["version"])
     assert second["cells"] == []
     assert "layout" not in second
@@ -62,9 +62,9 @@ def test_a_trial_without_the_metric_shows_the_nearest_number(grid: GridFolder) -
     description = grid.description()
     grid.write(replace(description, options={"metric": "evaluation/greedy/win_rate"}))
     cells = GridWatch(grid.path).changes()["cells"]
-    assert by_stage(cells, "finished")["column"] == "evaluation/greedy/win_rate"
-    assert by_stage(cells, "running")["column"] == "win_rate"
-    assert by_stage(cells, "waiting")["metric"] is None
+    assert by_status(cells, "finished")["column"] == "evaluation/greedy/win_rate"
+    assert by_status(cells, "running")["column"] == "win_rate"
+    assert by_status(cells, "waiting")["metric"] is None
 
 
 def test_survives_that_the_folder_is_replaced(grid: GridFolder, write_sample_grid: Callable[..., GridFolder]) -> None:
@@ -81,7 +81,7 @@ def test_survives_that_the_folder_is_replaced(grid: GridFolder, write_sample_gri
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"stage": "dancing"}', '{"env_steps": "many"}', '{"wall_seconds": NaN}', '{"error": 3}']
+    "text", ["", "{", "[]", '{"status": "dancing"}', '{"env_steps": "many"}', '{"wall_seconds": NaN}', '{"error": 3}']
 )
 def test_a_damaged_state_is_shown_as_such_and_harms_no_other(grid: GridFolder, text: str) -> None:
     victim = grid.trials()[0]
@@ -89,10 +89,10 @@ def test_a_damaged_state_is_shown_as_such_and_harms_no_other(grid: GridFolder, t
     watch = GridWatch(grid.path)
     answer = watch.changes()
     assert answer["summary"]["counts"] == {"unreadable": 1, "finished": 12, "failed": 1, "running": 1, "waiting": 1}
-    assert by_stage(answer["cells"], "unreadable")["error"].startswith("state.json cannot be read")
+    assert by_status(answer["cells"], "unreadable")["error"].startswith("state.json cannot be read")
     json.dumps(answer, allow_nan=False)
     grid.trials()[1].state().write(victim.state_file)
-    assert [cell["stage"] for cell in watch.changes(answer["version"])["cells"]] == ["finished"]
+    assert [cell["status"] for cell in watch.changes(answer["version"])["cells"]] == ["finished"]
 
 
 BARE = '"name": "x", "experiment": "x", "scale": "x", "trials": []'

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from bonuslab.platform.grid.folder import GridFolder
-from bonuslab.platform.progress_table import ProgressTable
+from bonuslab.platform.run.folder import GridFolder
+from bonuslab.platform.run.progress_table import ProgressTable
 
 pytestmark = pytest.mark.needs("chromium")
 CURVE = "document.querySelector('.chart[data-column=\"{}\"] .curve').getAttribute('d')"
@@ -24,7 +24,7 @@ OPEN_TITLE = "document.querySelector('#trial:not([hidden]) h2')?.textContent"
 def grid(tmp_path: Path, write_sample_grid: Callable[..., GridFolder]) -> GridFolder:
     folder = write_sample_grid(tmp_path / "runs" / "grid", seeds=(0, 1), rows=10)
     frames = [Image.new("P", (40, 20), colour) for colour in (0, 1)]
-    frames[0].save(folder.trials()[0].film, save_all=True, append_images=frames[1:])
+    frames[0].save(folder.trials()[0].video, save_all=True, append_images=frames[1:])
     return folder
 
 
@@ -68,7 +68,7 @@ def test_shows_every_trial_and_the_curves_of_the_one_clicked(grid: GridFolder, p
     assert heights == sorted(heights, reverse=True), "the win rate rises, so the curve climbs"
     rows = trials[0].rows()
     assert heights[-1] == pytest.approx(100 * (1 - rows["win_rate"].iloc[-1]), abs=0.02)
-    assert page.wait("document.querySelector('.film img')?.naturalWidth") == 40
+    assert page.wait("document.querySelector('.video img')?.naturalWidth") == 40
 
     page.click(".chart[data-column='episode_return'] .plot")  # scrolls there
     box = page.read(
@@ -83,7 +83,7 @@ def test_shows_every_trial_and_the_curves_of_the_one_clicked(grid: GridFolder, p
 def test_shows_why_a_trial_failed_and_closes_by_key(grid: GridFolder, page: Any) -> None:
     failed = grid.trials()[-3].id
     page.click(".lists .failed button")
-    page.wait("document.querySelector('#trial .problem pre')?.textContent.includes('lane 3 is not finite')")
+    page.wait("document.querySelector('#trial .problem pre')?.textContent.includes('environment 3 is not finite')")
     assert page.read("document.activeElement.tagName") == "H2"
     page.press("Escape")
     page.wait("document.querySelector('#trial').hidden")
@@ -111,7 +111,7 @@ def test_changes_on_disk_appear_by_themselves(
     page.wait("document.querySelectorAll('.chart').length")
     assert page.read(CURVE.format("win_rate")).count("L") == 4
     ProgressTable(running.progress).append({"env_steps": 100_000, "win_rate": 1.0, "rooms": 7.0})
-    replace(running.state(), stage="finished", env_steps=100_000).write(running.state_file)
+    replace(running.state(), status="finished", env_steps=100_000).write(running.state_file)
     page.wait(f"document.querySelector('{cell(running.id)}').classList.contains('finished')")
     page.wait(f"{CURVE.format('win_rate')}.split('L').length === 6 && !!document.querySelector('[data-column=rooms]')")
     assert page.read(f"document.querySelector('{cell(running.id)} .value').textContent") == "1.0"

@@ -17,7 +17,7 @@ from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.board.guard import is_own, own_names
 from bonuslab.platform.board.links import given_address, web_address
 from bonuslab.platform.board.server import PORT, listen
-from bonuslab.platform.grid.folder import GridFolder
+from bonuslab.platform.run.folder import GridFolder
 
 ROOT = Path(__file__).parents[3]
 SECRET = "hunter2secret"
@@ -25,7 +25,7 @@ SECRET = "hunter2secret"
 
 @pytest.fixture
 def grid(tmp_path: Path, write_sample_grid: Callable[..., GridFolder]) -> GridFolder:
-    """A grid with a film, a run in MLflow, and secrets wherever somebody might have left them."""
+    """A grid with a video, a run in MLflow, and secrets wherever somebody might have left them."""
     folder = write_sample_grid(tmp_path / "runs" / "grid", seeds=(0,), rows=4)
     description = folder.description()
     options = {"ray_dashboard": f"http://me:{SECRET}@10.0.0.1:8265/?token={SECRET}", "password": SECRET}
@@ -34,7 +34,7 @@ def grid(tmp_path: Path, write_sample_grid: Callable[..., GridFolder]) -> GridFo
     trials[0] = replace(trials[0], labels={**trials[0].labels, "token": SECRET})
     folder.write(replace(description, trials=trials, commands=[command], options=options))
     first, failed = folder.trials()[0], folder.trials()[-3]
-    first.film.write_bytes(b"GIF89a film")
+    first.video.write_bytes(b"GIF89a video")
     first.tracking_file.write_text(json.dumps({"stores": {"mlflow.db": {"run_id": "ab12", "experiment_id": "3"}}}))
     failed.error_file.write_text(f"Traceback\nOSError: https://me:{SECRET}@host/path\n")
     replace(failed.state(), error=f"password={SECRET}", checkpoints=[f"s3://{SECRET}"]).write(failed.state_file)
@@ -60,10 +60,10 @@ def test_gives_the_page_and_the_data(grid: GridFolder, serve: Callable[..., str]
     assert page["ray"] == "http://10.0.0.1:8265"
     assert page["curves"]["columns"][0]["name"] == "win_rate"
     assert requests.get(trial, headers={"If-None-Match": answer.headers["ETag"]}).status_code == 304
-    film = requests.get(f"{trial}/film.gif")
-    assert (film.content, film.headers["content-type"]) == (b"GIF89a film", "image/gif")
-    grid.trials()[0].film.unlink()
-    assert requests.get(trial, headers={"If-None-Match": answer.headers["ETag"]}).json()["film"] is None
+    video = requests.get(f"{trial}/video.gif")
+    assert (video.content, video.headers["content-type"]) == (b"GIF89a video", "image/gif")
+    grid.trials()[0].video.unlink()
+    assert requests.get(trial, headers={"If-None-Match": answer.headers["ETag"]}).json()["video"] is None
 
 
 def test_gives_no_secrets(grid: GridFolder, serve: Callable[..., str]) -> None:
@@ -87,7 +87,7 @@ PATHS_ELSEWHERE = (
     "/api/grids/grid/trials/..",
     "/api/grids/grid/trials/..%2f..%2fsecret.txt",
     "/api/grids/grid/trials/../../secret.txt",
-    "/api/grids/grid/trials/../film.gif",
+    "/api/grids/grid/trials/../video.gif",
     "/api/grids/other",
     "/grid/grid.json",
     "/secret.txt",

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from bonuslab.platform.grid.folder import GridDescription, GridFolder, TrialDescription
-from bonuslab.platform.grid.trial_state import TrialState
-from bonuslab.platform.progress_table import ProgressTable
+from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription
+from bonuslab.platform.run.progress_table import ProgressTable
+from bonuslab.platform.run.state import TrialState
 
 SCOPES = {"none": "none", "rnd": "global", "e3b": "episodic", "e3b * rnd": "combined"}
 LEVELS = {"none": 0.02, "global": 0.3, "episodic": 0.8, "combined": 0.9}
@@ -36,9 +36,9 @@ def write_sample_grid(
     folder.write(GridDescription(path.name, "minihack_grid", "laptop", trials, [command]))
     endings = {len(trials) - 3: "failed", len(trials) - 2: "running", len(trials) - 1: "waiting"}
     for number, trial in enumerate(trials):
-        stage = endings.get(number, "finished")
-        share = {"finished": 1.0, "failed": 0.3, "running": 0.5, "waiting": 0.0}[stage]
-        write_trial(folder, trial, stage, round(rows * share), rows, random)
+        status = endings.get(number, "finished")
+        share = {"finished": 1.0, "failed": 0.3, "running": 0.5, "waiting": 0.0}[status]
+        write_trial(folder, trial, status, round(rows * share), rows, random)
     return folder
 
 
@@ -51,7 +51,7 @@ def describe(task: str, bonus: str, seed: int) -> TrialDescription:
 
 
 def write_trial(
-    folder: GridFolder, trial: TrialDescription, stage: str, done: int, rows: int, random: np.random.Generator
+    folder: GridFolder, trial: TrialDescription, status: str, done: int, rows: int, random: np.random.Generator
 ) -> None:
     """Rows and state of one trial; `done` of its `rows` rows are there."""
     place = folder.trial(trial.id)
@@ -79,15 +79,15 @@ def write_trial(
         if row == rows:
             numbers |= {"evaluation/greedy/win_rate": won, "evaluation/greedy/episode_return_mean": won - 0.05}
         table.append(numbers)
-    error = "RuntimeError: the bonus of lane 3 is not finite" if stage == "failed" else ""
+    error = "RuntimeError: the bonus of environment 3 is not finite" if status == "failed" else ""
     if error:
         place.error_file.write_text(f"Traceback (most recent call last):\n  …\n{error}\n")
     state = TrialState(
-        stage=stage,  # type: ignore[arg-type]
+        status=status,  # type: ignore[arg-type]
         env_steps=done * steps_a_row,
         total_env_steps=TOTAL_STEPS,
         wall_seconds=done * steps_a_row / 2_000.0,
-        attempts=0 if stage == "waiting" else 3 if stage == "failed" else 1,
+        attempts=0 if status == "waiting" else 3 if status == "failed" else 1,
         error=error,
     )
     state.write(place.state_file)

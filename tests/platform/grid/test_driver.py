@@ -13,8 +13,8 @@ from types import ModuleType
 import pytest
 import ray
 
-from bonuslab.algorithms.bonuses import registry
-from bonuslab.platform.grid.folder import GridFolder
+from bonuslab.algorithms.bonuses.algebra import registry
+from bonuslab.platform.run.folder import GridFolder
 
 pytestmark = pytest.mark.cluster
 
@@ -43,7 +43,7 @@ def troubled(tmp_path_factory: pytest.TempPathFactory, tiny: ModuleType) -> tupl
 def test_a_trial_that_keeps_failing_does_not_stop_the_others(troubled: tuple[Path, list[str]]) -> None:
     folder = GridFolder.open(troubled[0] / "grid")
     trials = {trial.description().labels["bonus"]: trial for trial in folder.trials()}
-    assert [trials[bonus].state().stage for bonus in ("none", "test.flaky", "test.broken")] == [
+    assert [trials[bonus].state().status for bonus in ("none", "test.flaky", "test.broken")] == [
         "finished",
         "finished",
         "failed",
@@ -53,7 +53,7 @@ def test_a_trial_that_keeps_failing_does_not_stop_the_others(troubled: tuple[Pat
     assert broken.state().error == "RuntimeError: this bonus is broken"
     assert "in compute" in broken.error_file.read_text()
     assert trials["none"].rows()["env_steps"].tolist() == [32, 64, 96, 128, 160, 192]
-    assert trials["none"].film.stat().st_size > 1_000
+    assert trials["none"].video.stat().st_size > 1_000
     assert trials["none"].summary.stat().st_size > 1_000
     assert len(trials["none"].state().checkpoints) == 1
 
@@ -77,7 +77,7 @@ def test_the_next_run_repeats_nothing_but_what_failed(troubled: tuple[Path, list
     folder, outcome = tiny.drive(path / "grid", scale, tiny.Notes())
     assert outcome.stopped == ""
     after = {trial.id: trial.state() for trial in folder.trials()}
-    assert {state.stage for state in after.values()} == {"finished"}
+    assert {state.status for state in after.values()} == {"finished"}
     for trial, state in after.items():
         expected = before[trial].attempts + ("broken" in trial)
         assert state.attempts == expected
@@ -100,7 +100,7 @@ def test_ctrl_c_saves_what_there_is(tmp_path: Path, tiny: ModuleType) -> None:
     assert any("stopping" in note for note in display.notes)
     for trial in folder.trials():
         state = trial.state()
-        assert state.stage == "waiting"
+        assert state.status == "waiting"
         assert state.env_steps == (trial.rows()["env_steps"].max() if state.env_steps else 0)
         if state.env_steps:
             assert [Path(kept).name for kept in state.checkpoints] == [f"checkpoint_{state.env_steps:012d}"]

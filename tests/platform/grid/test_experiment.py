@@ -10,8 +10,8 @@ from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.grid.arguments import parse_seeds, selected_scale
 from bonuslab.platform.grid.experiment import Experiment, Scale
 from bonuslab.platform.grid.share import Share
-from bonuslab.platform.grid.trial_names import LONGEST_SLUG, slug
-from bonuslab.platform.run_settings import RunSettings
+from bonuslab.platform.run.config import RunSettings
+from bonuslab.platform.run.names import LONGEST_SLUG, slug
 
 SCALE = Scale(
     "small",

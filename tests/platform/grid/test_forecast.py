@@ -15,11 +15,11 @@ from bonuslab.platform.grid import calibration as calibration_module
 from bonuslab.platform.grid.calibration import Calibration, Speed, kind_of, train_a_little
 from bonuslab.platform.grid.cluster import Cluster
 from bonuslab.platform.grid.experiment import Scale
-from bonuslab.platform.grid.folder import TrialDescription
 from bonuslab.platform.grid.forecast import Forecast, Kinds, disk_problem, planned, processor_problem, slots_for
 from bonuslab.platform.grid.plan_table import print_plan
 from bonuslab.platform.grid.share import Share
-from bonuslab.platform.run_settings import RunSettings
+from bonuslab.platform.run.config import RunSettings
+from bonuslab.platform.run.folder import TrialDescription
 
 HERE = Cluster(None, 2.0, 0.0, [{"CPU": 2.0, "GPU": 0.0}])
 TWO_MACHINES = Cluster("10.0.0.1:6379", 16.0, 2.0, [{"CPU": 0.0, "GPU": 0.0}, *[{"CPU": 8.0, "GPU": 1.0}] * 2])
@@ -112,7 +112,7 @@ def test_kinds_differ_in_what_makes_them_slow() -> None:
 
 def test_a_measurement_is_real_and_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibration_module, "LEAST_SECONDS", 0.05)
-    numbers = {"lanes_per_batch": 4, "unroll_length_steps": 8, "minibatches": 2, "passes": 1}
+    numbers = {"envs_per_batch": 4, "unroll_length_steps": 8, "minibatches": 2, "passes": 1}
     settings = RunSettings("MultiRoom-N2-S4", "rnd", serial=True, overrides=tuple(numbers.items()))
     measured: dict[str, Any] = train_a_little(settings, Share())
     assert measured["steps_per_second"] > 1

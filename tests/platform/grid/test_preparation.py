@@ -13,9 +13,9 @@ import pytest
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.grid.changes import compare, differences
 from bonuslab.platform.grid.experiment import Scale
-from bonuslab.platform.grid.folder import GridDescription, GridFolder
 from bonuslab.platform.grid.preparation import ASIDE, ClaimedFolder, identified, places, this_command
-from bonuslab.platform.grid.trial_state import TrialState
+from bonuslab.platform.run.folder import GridDescription, GridFolder
+from bonuslab.platform.run.state import TrialState
 
 SCALE = Scale("", ["MultiRoom-N2-S4"], ["none", "e3b"], [0, 1], settings={"total_env_steps": 100})
 
@@ -38,10 +38,10 @@ def grid(tmp_path: Path) -> Path:
     """Four trials: two finished, one failed, one in the middle when the power went."""
     path = tmp_path / "grid"
     folder = claim(path, wanted()).folder
-    stages = {"none__cinf__s0": "finished", "none__cinf__s1": "finished", "e3b__cinf__s0": "failed"}
+    statuses = {"none__cinf__s0": "finished", "none__cinf__s1": "finished", "e3b__cinf__s0": "failed"}
     for trial in folder.trials():
-        stage = stages.get(trial.id.removeprefix("MultiRoom-N2-S4__"), "running")
-        TrialState(stage=stage, attempts=1).write(trial.state_file)  # type: ignore[arg-type]
+        status = statuses.get(trial.id.removeprefix("MultiRoom-N2-S4__"), "running")
+        TrialState(status=status, attempts=1).write(trial.state_file)  # type: ignore[arg-type]
     return path
 
 
@@ -52,7 +52,7 @@ def test_the_same_command_goes_on(grid: Path) -> None:
     after = GridFolder(grid).description()
     assert after.options["id"] == before.options["id"]
     assert len(after.commands) == 2
-    assert GridFolder(grid).trials()[0].state().stage == "finished"
+    assert GridFolder(grid).trials()[0].state().status == "finished"
 
 
 def test_changed_settings_are_reported_and_refused(grid: Path) -> None:
@@ -80,7 +80,7 @@ def test_with_consent_unchanged_trials_keep_their_results(grid: Path) -> None:
     changed, kept = (folder.trial(f"MultiRoom-N2-S4__none__cinf__s{seed}") for seed in (0, 1))
     assert changed.state().attempts == 0
     assert not changed.progress.exists()
-    assert kept.state().stage == "finished"
+    assert kept.state().status == "finished"
     (aside,) = (grid / ASIDE).iterdir()
     assert (aside / changed.id / "progress.csv").read_text() == "env_steps\n100\n"
     where = places(folder, folder.description(), None)
@@ -107,9 +107,9 @@ def test_settings_that_did_not_exist_yet_are_no_change(grid: Path) -> None:
 def test_fresh_moves_the_old_grid_aside(grid: Path) -> None:
     claimed = claim(grid, wanted(), fresh=True)
     assert len(claimed.unfinished()) == 4
-    assert GridFolder(grid).trials()[0].state().stage == "waiting"
+    assert GridFolder(grid).trials()[0].state().status == "waiting"
     (old,) = [path for path in grid.parent.iterdir() if path != grid]
-    assert GridFolder(old).trials()[0].state().stage == "finished"
+    assert GridFolder(old).trials()[0].state().status == "finished"
     assert GridFolder(old).description().options["id"] != GridFolder(grid).description().options["id"]
     assert str(old) in claimed.notes[0]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from bonuslab.platform.grid.folder import GridDescription, GridFolder, TrialDescription
 from bonuslab.platform.grid.recorder import Recorder
-from bonuslab.platform.grid.trial_run import Report
-from bonuslab.platform.progress_table import ProgressTable
+from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription
+from bonuslab.platform.run.progress_table import ProgressTable
+from bonuslab.platform.run.training import Report
 
 
 @pytest.fixture
@@ -45,13 +45,13 @@ def test_rows_and_state_are_written(folder: GridFolder) -> None:
     assert recorder.write()
     state = folder.trial("a").state()
     assert steps_on_disk(folder) == [10, 20]
-    assert (state.stage, state.env_steps, state.total_env_steps, state.wall_seconds) == ("running", 20, 100, 2.0)
+    assert (state.status, state.env_steps, state.total_env_steps, state.wall_seconds) == ("running", 20, 100, 2.0)
     assert state.attempts == 1
-    assert folder.trial("b").state().stage == "waiting"
+    assert folder.trial("b").state().status == "waiting"
     recorder["a"].add(Report(row(100), done=True, finished=True, checkpoints=["x"]))
     assert recorder.write()
     state = folder.trial("a").state()
-    assert (state.stage, state.checkpoints, state.share_done) == ("finished", ["x"], 1.0)
+    assert (state.status, state.checkpoints, state.share_done) == ("finished", ["x"], 1.0)
 
 
 def test_rows_after_the_checkpoint_are_cut(folder: GridFolder) -> None:
@@ -88,18 +88,18 @@ def test_a_failure_is_told_without_secrets(folder: GridFolder, monkeypatch: pyte
     recorder["a"].fail("Traceback\n  File x\nOSError: s3://me:hunter22@bucket refused wJalrXUtnFEMI\n\n", again=True)
     recorder.write()
     state = folder.trial("a").state()
-    assert (state.stage, state.error) == ("waiting", "OSError: s3://***@bucket refused ***")
+    assert (state.status, state.error) == ("waiting", "OSError: s3://***@bucket refused ***")
     assert "hunter22" not in folder.trial("a").error_file.read_text()
     recorder["a"].fail("ValueError: again", again=False)
     recorder.write()
-    assert folder.trial("a").state().stage == "failed"
+    assert folder.trial("a").state().status == "failed"
 
 
 def test_a_driver_that_ends_leaves_no_trial_running(folder: GridFolder) -> None:
     recorder = begun(folder, 10)
     recorder["a"].interrupt()
     recorder.write()
-    assert folder.trial("a").state().stage == "waiting"
+    assert folder.trial("a").state().status == "waiting"
 
 
 def test_a_full_disk_loses_nothing(folder: GridFolder, monkeypatch: pytest.MonkeyPatch) -> None:

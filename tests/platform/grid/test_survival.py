@@ -17,12 +17,12 @@ import pytest
 import ray
 from ray.cluster_utils import Cluster
 
-from bonuslab.platform.grid.folder import GridFolder, TrialFolder
+from bonuslab.platform.run.folder import GridFolder, TrialFolder
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(1_200)]
 HERE = Path(__file__).parent
 SCRIPT = HERE.parents[2] / "experiments" / "minihack_grid.py"
-SMALL = ("lanes_per_batch=4", "unroll_length_steps=8", "minibatches=2", "passes=1")
+SMALL = ("envs_per_batch=4", "unroll_length_steps=8", "minibatches=2", "passes=1")
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 400.0) -> None:
@@ -50,8 +50,8 @@ def test_a_killed_driver_costs_no_finished_trial(tmp_path: Path) -> None:
     def one_done_one_saved() -> bool:
         states = [trial.state() for trial in folder.trials()]
         assert first.poll() is None, "the grid ended before it could be killed"
-        stages = [state.stage for state in states]
-        return "finished" in stages and any(s.stage == "running" and s.checkpoints for s in states)
+        statuses = [state.status for state in states]
+        return "finished" in statuses and any(s.status == "running" and s.checkpoints for s in states)
 
     wait_until(one_done_one_saved)
     second = subprocess.run(grid_command(path), cwd=elsewhere, capture_output=True, text=True, check=False)
@@ -60,8 +60,8 @@ def test_a_killed_driver_costs_no_finished_trial(tmp_path: Path) -> None:
     os.kill(first.pid, signal.SIGKILL)
     first.wait()
     before = {trial.id: trial.state() for trial in folder.trials()}
-    finished = {trial for trial, state in before.items() if state.stage == "finished"}
-    saved = {trial: state.env_steps for trial, state in before.items() if state.stage == "running"}
+    finished = {trial for trial, state in before.items() if state.status == "finished"}
+    saved = {trial: state.env_steps for trial, state in before.items() if state.status == "running"}
     assert finished
 
     changed = subprocess.run(grid_command(path, "--seeds", "1"), capture_output=True, text=True, check=False)
@@ -71,7 +71,7 @@ def test_a_killed_driver_costs_no_finished_trial(tmp_path: Path) -> None:
     assert last.returncode == 0, last.stdout + last.stderr
     assert "3 of 3 trials finished" in last.stdout
     after = {trial.id: trial.state() for trial in folder.trials()}
-    assert {state.stage for state in after.values()} == {"finished"}
+    assert {state.status for state in after.values()} == {"finished"}
     assert all(after[trial] == before[trial] for trial in finished)
     for trial in folder.trials():
         steps = trial.rows()["env_steps"].tolist()
@@ -97,7 +97,7 @@ def test_a_machine_dies_and_the_grid_completes(tmp_path: Path, tiny: ModuleType)
         def kill_one() -> None:
             def running() -> list[TrialFolder]:
                 trials = GridFolder(path).trials()
-                return [trial for trial in trials if trial.state().checkpoints and trial.state().stage == "running"]
+                return [trial for trial in trials if trial.state().checkpoints and trial.state().status == "running"]
 
             wait_until(lambda: (path / "grid.json").exists() and len(running()) == 2)
             cluster.remove_node(workers[0], allow_graceful=False)
@@ -112,10 +112,10 @@ def test_a_machine_dies_and_the_grid_completes(tmp_path: Path, tiny: ModuleType)
         cluster.shutdown()
     assert outcome.stopped == ""
     states = [trial.state() for trial in folder.trials()]
-    assert [state.stage for state in states] == ["finished"] * 3
+    assert [state.status for state in states] == ["finished"] * 3
     assert sum(state.attempts for state in states) >= 4, "no trial was moved"
     assert any("trying again" in note for note in display.notes)
     for trial in folder.trials():
         steps = trial.rows()["env_steps"].tolist()
         assert steps == [96 * number for number in range(1, 101)]
-        assert trial.film.exists()
+        assert trial.video.exists()

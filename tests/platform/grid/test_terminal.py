@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from bonuslab.platform.grid.folder import GridFolder
-from bonuslab.platform.grid.live_lines import LiveLines
 from bonuslab.platform.grid.recorder import Recorder
 from bonuslab.platform.grid.terminal import GridTable, seconds_left, summary_line, table_lines
-from bonuslab.platform.grid.trial_run import Report
-from bonuslab.platform.grid.trial_state import TrialState
+from bonuslab.platform.pictures.live_lines import LiveLines
+from bonuslab.platform.run.folder import GridFolder
+from bonuslab.platform.run.state import TrialState
+from bonuslab.platform.run.training import Report
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_a_pipe_gets_a_line_now_and_then_and_one_for_each_finished_trial(sample:
     table = GridTable(sample.description().trials, recorder, "win_rate", 2, file)
     table.refresh()
     table.refresh()
-    (running,) = [trial for trial, state in recorder.states().items() if state.stage == "running"]
+    (running,) = [trial for trial, state in recorder.states().items() if state.status == "running"]
     row = {"env_steps": 100_000, "wall_seconds": 50.0, "win_rate": 0.875}
     recorder[running].add(Report(row, done=True, finished=True))
     table.draw()

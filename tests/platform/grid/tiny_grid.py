@@ -8,12 +8,12 @@ from typing import Any
 
 from bonuslab.platform.grid.driver import GridDriver, Outcome, RunOptions
 from bonuslab.platform.grid.experiment import Scale
-from bonuslab.platform.grid.folder import GridDescription, GridFolder
 from bonuslab.platform.grid.preparation import ClaimedFolder, identified, places
 from bonuslab.platform.grid.recorder import Recorder
+from bonuslab.platform.run.folder import GridDescription, GridFolder
 
 BATCH = 32
-NUMBERS = {"lanes_per_batch": 4, "unroll_length_steps": 8, "minibatches": 2, "passes": 1}
+NUMBERS = {"envs_per_batch": 4, "unroll_length_steps": 8, "minibatches": 2, "passes": 1}
 PLUGIN = """
 from pathlib import Path
 

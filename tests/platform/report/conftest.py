@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bonuslab.platform.grid.folder import GridDescription, GridFolder, TrialDescription
-from bonuslab.platform.grid.trial_state import Stage, TrialState
-from bonuslab.platform.progress_table import ProgressTable
 from bonuslab.platform.report import write_report
+from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription
+from bonuslab.platform.run.progress_table import ProgressTable
+from bonuslab.platform.run.state import Status, TrialState
 
 TOTAL = 1_000
 SCOPES = {
@@ -28,23 +28,23 @@ def describe(bonus: str, seed: int, task: str = "MultiRoom-N6-Lava", contexts: s
     return TrialDescription(f"{task}__{bonus.replace(' * ', '-x-')}__c-{contexts}__s{seed}", {"seed": seed}, labels)
 
 
-def write_rows(folder: GridFolder, trial: TrialDescription, values: dict[str, list[float]], stage: Stage) -> None:
+def write_rows(folder: GridFolder, trial: TrialDescription, values: dict[str, list[float]], status: Status) -> None:
     """A trial whose columns have these values at equal steps; the last step is `TOTAL` where it has finished."""
     place = folder.trial(trial.id)
     table = ProgressTable(place.progress)
     number = len(next(iter(values.values()), []))
     for row in range(number):
         table.append({"env_steps": (row + 1) * 100} | {name: column[row] for name, column in values.items()})
-    error = "RuntimeError: no route to postgres://me:hunter2@store/db" if stage == "failed" else ""
-    TrialState(stage, number * 100, TOTAL, number / 10, 2, error).write(place.state_file)
+    error = "RuntimeError: no route to postgres://me:hunter2@store/db" if status == "failed" else ""
+    TrialState(status, number * 100, TOTAL, number / 10, 2, error).write(place.state_file)
 
 
 @pytest.fixture(scope="session")
 def make_grid() -> Callable[..., GridFolder]:
-    """`make_grid(path, [(trial, columns, stage), …], options)`: a grid with exactly these rows."""
+    """`make_grid(path, [(trial, columns, status), …], options)`: a grid with exactly these rows."""
 
     def make(
-        path: Path, trials: list[tuple[TrialDescription, dict[str, list[float]], Stage]], options: dict | None = None
+        path: Path, trials: list[tuple[TrialDescription, dict[str, list[float]], Status]], options: dict | None = None
     ) -> GridFolder:
         folder = GridFolder(path)
         command = {
@@ -55,8 +55,8 @@ def make_grid() -> Callable[..., GridFolder]:
         }
         named = [trial for trial, *_ in trials]
         folder.write(GridDescription(path.name, "counts", "laptop", named, [command], options or {}))
-        for trial, columns, stage in trials:
-            write_rows(folder, trial, columns, stage)
+        for trial, columns, status in trials:
+            write_rows(folder, trial, columns, status)
         return folder
 
     return make
@@ -72,8 +72,8 @@ def trial_of() -> Callable[..., TrialDescription]:
 def rich_grid(tmp_path_factory: pytest.TempPathFactory, make_grid: Callable[..., GridFolder]) -> GridFolder:
     """One task with two numbers of contexts, five bonuses, two seeds; one failed, one running, one not begun."""
     random = np.random.default_rng(0)
-    trials: list[tuple[TrialDescription, dict[str, list[float]], Stage]] = []
-    endings: dict[tuple[str, str, int], tuple[Stage, int]] = {
+    trials: list[tuple[TrialDescription, dict[str, list[float]], Status]] = []
+    endings: dict[tuple[str, str, int], tuple[Status, int]] = {
         ("inf", "none", 1): ("failed", 3),
         ("inf", "e3b", 1): ("running", 5),
         ("inf", "e3b * rnd", 1): ("waiting", 0),
@@ -82,7 +82,7 @@ def rich_grid(tmp_path_factory: pytest.TempPathFactory, make_grid: Callable[...,
     for contexts in ("1", "inf"):
         for bonus, scope in SCOPES.items():
             for seed in (0, 1):
-                stage, rows = endings.get((contexts, bonus, seed), ("finished", 10))
+                status, rows = endings.get((contexts, bonus, seed), ("finished", 10))
                 won = np.clip(levels[scope] * np.linspace(0.1, 1, 10) + random.uniform(0, 0.05, 10), 0, 1)[:rows]
                 columns = {"win_rate": won, "episode_return": won - 0.1}
                 if scope in ("episodic", "combined"):
@@ -90,7 +90,7 @@ def rich_grid(tmp_path_factory: pytest.TempPathFactory, make_grid: Callable[...,
                 if scope in ("global", "combined"):
                     columns |= {"bonus_global/mean": np.geomspace(1, 1e-3, 10)[:rows]}
                 written = {name: list(map(float, column)) for name, column in columns.items()}
-                trials.append((describe(bonus, seed, contexts=contexts), written if rows else {}, stage))
+                trials.append((describe(bonus, seed, contexts=contexts), written if rows else {}, status))
     return make_grid(tmp_path_factory.mktemp("runs") / "rich", trials)
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.grid.folder import GridFolder
 from bonuslab.platform.report.comparison import Comparison, choose_metric, compare, final_value
 from bonuslab.platform.report.trial_results import Series, load
+from bonuslab.platform.run.folder import GridFolder
 
 RISING = [number / 10 for number in range(1, 11)]
 

@@ -16,7 +16,6 @@ import pytest
 
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.cli.main import main
-from bonuslab.platform.grid.folder import GridFolder, TrialDescription
 from bonuslab.platform.report import figure_set, figures, write_report
 from bonuslab.platform.report.analysis import analyse
 from bonuslab.platform.report.data_files import data_files
@@ -24,6 +23,7 @@ from bonuslab.platform.report.figures import Figure, Panel
 from bonuslab.platform.report.names import wrapped
 from bonuslab.platform.report.tables import latex, latex_table, number
 from bonuslab.platform.report.trial_results import load
+from bonuslab.platform.run.folder import GridFolder, TrialDescription
 
 
 @pytest.fixture

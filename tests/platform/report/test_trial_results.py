@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bonuslab.platform.grid.folder import GridFolder, TrialDescription
 from bonuslab.platform.report import trial_results
 from bonuslab.platform.report.curves import POINTS, average, curve_column, evolution
 from bonuslab.platform.report.trial_results import Series, contexts_order, load
+from bonuslab.platform.run.folder import GridFolder, TrialDescription
 
 
 def first_trial(folder: GridFolder) -> trial_results.Trial:

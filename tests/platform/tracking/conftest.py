@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from bonuslab.platform.grid.folder import GridFolder, TrialFolder
-from bonuslab.platform.progress_table import ProgressTable
+from bonuslab.platform.run.folder import GridFolder, TrialFolder
+from bonuslab.platform.run.progress_table import ProgressTable
 from bonuslab.platform.tracking.delivery import Delivery
 from bonuslab.platform.tracking.store import DATABASE, store_of
 

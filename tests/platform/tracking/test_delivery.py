@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from bonuslab.platform.grid.folder import GridFolder
-from bonuslab.platform.progress_table import ProgressTable
+from bonuslab.platform.run.folder import GridFolder
+from bonuslab.platform.run.progress_table import ProgressTable
 from bonuslab.platform.tracking import delivery as delivery_module
 from bonuslab.platform.tracking.cursor import read_cursor, undelivered
 from bonuslab.platform.tracking.delivery import Busy, Delivery
@@ -24,7 +24,7 @@ Deliver = Callable[..., str | None]
 
 def test_everything_is_delivered(grid: GridFolder, deliver: Deliver, contents: Any) -> None:
     finished, failed, running, waiting = grid.trials()
-    finished.film.write_bytes(b"GIF89a")
+    finished.video.write_bytes(b"GIF89a")
     finished.summary.write_bytes(b"PNG")
     state = finished.state()
     state.checkpoints = ["s3://key:secret@bucket/checkpoint"]
@@ -48,7 +48,7 @@ def test_everything_is_delivered(grid: GridFolder, deliver: Deliver, contents: A
         "preset": "laptop",
         "contexts": "inf",
     }
-    assert run.data.tags["stage"] == "finished"
+    assert run.data.tags["status"] == "finished"
     assert store.steps(finished) == [25_000, 50_000, 75_000, 100_000]
     points = store.client.get_metric_history(run.info.run_id, "win_rate")
     assert [point.value for point in points] == pytest.approx(finished.rows()["win_rate"].tolist())
@@ -66,7 +66,7 @@ def test_everything_is_delivered(grid: GridFolder, deliver: Deliver, contents: A
     assert found == {
         "trial.json",
         "checkpoints.json",
-        "film.gif",
+        "video.gif",
         "summary.png",
         "error.txt",
         "grid.json",
@@ -137,12 +137,12 @@ def test_status_changes_back_and_forth(grid: GridFolder, deliver: Deliver, conte
     deliver(grid, driven=False)  # the driver was killed
     assert contents(grid).run(running).info.status == "KILLED"
     state = failed.state()
-    state.stage = "running"
+    state.status = "running"
     state.write(failed.state_file)
     deliver(grid)  # and the grid resumed
     assert contents(grid).run(running).info.status == "RUNNING"
     assert contents(grid).run(failed).info.status == "RUNNING"
-    assert contents(grid).run(failed).data.tags["stage"] == "running"
+    assert contents(grid).run(failed).data.tags["status"] == "running"
 
 
 def test_many_rows_are_sent_in_whole_rows(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from bonuslab.platform.grid.folder import GridFolder
+from bonuslab.platform.run.folder import GridFolder
 from bonuslab.platform.tracking import Follower
 from bonuslab.platform.tracking import __main__ as follower_process
 from bonuslab.platform.tracking.cursor import read_cursor
@@ -35,7 +35,7 @@ def test_delivers_what_a_killed_driver_left(grid: GridFolder, monkeypatch: pytes
     monkeypatch.setattr(signal, "signal", lambda number, handler: None)
     follower_process.main()
     cursor = read_cursor(grid.trials()[2].tracking_file, DATABASE)
-    assert (cursor.last_step, cursor.status) == (50_000, "KILLED")
+    assert (cursor.last_step, cursor.mlflow_status) == (50_000, "KILLED")
 
 
 def test_server_that_never_answers_holds_nothing_up(grid: GridFolder) -> None:

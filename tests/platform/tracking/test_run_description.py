@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from bonuslab.platform.grid.folder import GridDescription, TrialDescription
-from bonuslab.platform.grid.trial_state import TrialState
+from bonuslab.platform.run.folder import GridDescription, TrialDescription
+from bonuslab.platform.run.state import TrialState
 from bonuslab.platform.tracking import run_description as words
 from bonuslab.platform.tracking.comparison import view_state
 from bonuslab.platform.tracking.identity import grid_identity, trial_identity
@@ -63,7 +63,7 @@ def test_settings_are_flattened_and_shortened() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stage", "attempts", "driven", "status"),
+    ("status", "attempts", "driven", "mlflow_status"),
     [
         ("waiting", 0, True, None),
         ("waiting", 1, True, "SCHEDULED"),
@@ -73,13 +73,13 @@ def test_settings_are_flattened_and_shortened() -> None:
         ("failed", 3, True, "FAILED"),
     ],
 )
-def test_status_follows_the_stage(stage: str, attempts: int, driven: bool, status: str | None) -> None:
-    state = TrialState(stage=stage, attempts=attempts)  # type: ignore[arg-type]
-    assert words.run_status(state, driven) == status
+def test_status_follows_the_status(status: str, attempts: int, driven: bool, mlflow_status: str | None) -> None:
+    state = TrialState(status=status, attempts=attempts)  # type: ignore[arg-type]
+    assert words.run_status(state, driven) == mlflow_status
 
 
 def test_status_of_the_grid() -> None:
-    finished, failed, waiting = (TrialState(stage=stage) for stage in ("finished", "failed", "waiting"))
+    finished, failed, waiting = (TrialState(status=status) for status in ("finished", "failed", "waiting"))
     assert words.grid_status([finished, waiting], True) == "RUNNING"
     assert words.grid_status([finished, waiting], False) == "KILLED"
     assert words.grid_status([finished, failed], True) == "FAILED"

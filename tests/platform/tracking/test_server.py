@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from bonuslab.platform.cli.main import main
-from bonuslab.platform.grid.folder import GridFolder
+from bonuslab.platform.run.folder import GridFolder
 from bonuslab.platform.tracking import Follower
 from bonuslab.platform.tracking.cursor import read_cursor
 from bonuslab.platform.tracking.store import DATABASE
@@ -102,7 +102,7 @@ def test_server_that_dies_and_comes_back_gets_everything_once(
 ) -> None:
     ui.run()
     running = grid.trials()[2]
-    grid.trials()[0].film.write_bytes(b"GIF89a")
+    grid.trials()[0].video.write_bytes(b"GIF89a")
     notes: list[str] = []
     follower = Follower(grid, ui.uri, notes.append)
     follower.start()
@@ -137,7 +137,7 @@ def test_server_that_dies_and_comes_back_gets_everything_once(
     assert store.client.get_metric_history(run_id, "gradient_norm")[0].value > 1e300
     ours = [run for run in store.runs() if run.data.tags["grid"] == grid.path.name]
     files = {item.path for run in ours for item in store.client.list_artifacts(run.info.run_id)}
-    assert files == {"trial.json", "error.txt", "film.gif", "grid.json"}
+    assert files == {"trial.json", "error.txt", "video.gif", "grid.json"}
 
 
 def test_ui_says_what_is_missing(grid: GridFolder, capsys: pytest.CaptureFixture[str]) -> None:

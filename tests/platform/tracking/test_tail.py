@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bonuslab.platform.progress_table import ProgressTable
+from bonuslab.platform.run.progress_table import ProgressTable
 from bonuslab.platform.tracking.tail import ProgressTail
 
 

@@ -32,12 +32,12 @@ def textures() -> np.ndarray:
     Texels that lie above each other are neighbours in memory, because images are drawn by columns.
     """
     made = np.zeros((len(_ALL), TEXELS), np.uint64)
-    lanes = np.array([1, 1 << LANE_BITS, 1 << 2 * LANE_BITS], np.uint64)
+    envs = np.array([1, 1 << LANE_BITS, 1 << 2 * LANE_BITS], np.uint64)
     for number, draw in enumerate(_ALL.values()):
         picture = draw(np.random.Generator(np.random.PCG64([5, number]))).swapaxes(0, 1)
         for level, start in enumerate(LEVEL_START):
             weights = np.rint(picture.clip(0, 1) * 255).astype(np.uint64).reshape(-1, 3)
-            made[number, start : start + len(weights)] = weights @ lanes
+            made[number, start : start + len(weights)] = weights @ envs
             if level + 1 < LEVELS:
                 half = picture.shape[0] // 2
                 picture = picture.reshape(half, 2, half, 2, 3).mean((1, 3))

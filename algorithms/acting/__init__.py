@@ -1,0 +1,1 @@
+"""From a policy to fragments: rollouts, runners and evaluation."""

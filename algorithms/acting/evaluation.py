@@ -1,0 +1,63 @@
+"""Evaluation: whole episodes on held-out contexts, greedy and sampled, without any bonus."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from bonuslab.algorithms.acting.rollout import sample
+from bonuslab.algorithms.networks import PolicyNetwork
+from bonuslab.envs.vector_env import FinishedEpisode, VectorEnv
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a number of episodes came to."""
+
+    episodes: list[FinishedEpisode]
+
+    def metrics(self) -> dict[str, float]:
+        """Means over the episodes, those of the environment's own metrics included."""
+        own = {name: float(np.mean([episode.metrics[name] for episode in self.episodes])) for name in self._own_names()}
+        returns = np.array([episode.total_reward for episode in self.episodes])
+        return {
+            "episode_return_mean": float(returns.mean()),
+            "episode_return_std": float(returns.std()),
+            "episode_len_mean": float(np.mean([episode.length for episode in self.episodes])),
+            "win_rate": float(np.mean([episode.end_status == "won" for episode in self.episodes])),
+            "num_episodes": float(len(self.episodes)),
+            **own,
+        }
+
+    def _own_names(self) -> list[str]:
+        return [name for name in self.episodes[0].metrics if all(name in episode.metrics for episode in self.episodes)]
+
+
+@torch.inference_mode()
+def evaluate(network: PolicyNetwork, envs: VectorEnv, num_episodes: int, greedy: bool, seed: int) -> Evaluation:
+    """Play until every environment has its share of `num_episodes`.
+
+    Each environment's first episodes count, not the first to finish anywhere: those would be the short ones.
+    """
+    share = -(-num_episodes // envs.num_envs)
+    wanted = [min(share, num_episodes - share * env_index) for env_index in range(envs.num_envs)]
+    random = torch.Generator().manual_seed(seed)
+    observations: dict[str, Any] = envs.reset()
+    first = np.ones(envs.num_envs, bool)
+    state = network.initial_state(envs.num_envs)
+    done: list[FinishedEpisode] = []
+    while any(count > 0 for count in wanted):
+        tensors = {key: torch.from_numpy(rows) for key, rows in observations.items()}
+        output = network.act(tensors, torch.from_numpy(first), state)
+        state = output.state
+        action = output.logits.argmax(-1) if greedy else sample(output.logits, random)
+        step = envs.step(action.numpy())
+        observations, first = step.observations, step.terminated | step.truncated
+        for episode in step.finished:
+            if wanted[episode.env_index] > 0:
+                done.append(episode)
+            wanted[episode.env_index] -= 1
+    return Evaluation(done)

@@ -1,0 +1,200 @@
+"""RLlib's EnvRunner around a `Rollout`: the process that plays."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Collection
+from typing import Any, NamedTuple, NoReturn
+
+import gymnasium as gym
+import ray
+import torch
+from ray.rllib.core import COMPONENT_RL_MODULE, DEFAULT_MODULE_ID
+from ray.rllib.env import INPUT_ENV_SPACES
+from ray.rllib.env.env_runner import EnvRunner
+from ray.rllib.utils.checkpoints import Checkpointable
+from ray.rllib.utils.metrics import (
+    NUM_ENV_STEPS_SAMPLED,
+    NUM_ENV_STEPS_SAMPLED_LIFETIME,
+    NUM_EPISODES,
+    NUM_EPISODES_LIFETIME,
+    WEIGHTS_SEQ_NO,
+)
+
+from bonuslab.algorithms.acting.policy_module import PolicyModule
+from bonuslab.algorithms.acting.rollout import Rollout, Stop
+from bonuslab.algorithms.data.fragment import Fragment
+from bonuslab.envs.catalogue import make_vector_env
+
+STREAMS_PER_LIFE = 1_000_003
+"""More than there are runners, so that no two lives of any two runners share their random numbers."""
+
+
+class Failure:
+    """What a runner hands back in place of a fragment when its environment or policy raised.
+
+    RLlib kills a worker whose method raises and shows its user "actor died"; the real message would be lost.
+    """
+
+    def __init__(self, error: BaseException, kind: str = "runner") -> None:
+        self.kind = kind
+        self.text = f"{type(error).__name__}: {error}"
+        self.details = "".join(traceback.format_exception(error))
+
+    def raise_here(self) -> NoReturn:
+        """Raise the exception's message in this process, with the other's traceback as a note."""
+        error = RunnerError(f"a {self.kind} failed: {self.text}")
+        error.add_note(self.details)
+        raise error
+
+
+class RunnerError(RuntimeError):
+    """An exception in a runner, as the driver raises it."""
+
+
+class EpisodeSummary(NamedTuple):
+    """What results need to know of a finished episode."""
+
+    total_reward: float
+    length: int
+    won: bool
+    metrics: dict[str, float] = {}  # noqa: RUF012 (never written to)
+
+
+class FragmentRunner(EnvRunner, Checkpointable):
+    """Plays N environments and hands out fragments by reference."""
+
+    keep_values = False
+    """Whether fragments carry the policy's values."""
+    worker_index: int
+    num_env_steps_sampled_lifetime: int
+
+    def __init__(self, *, config: Any, **kwargs: Any) -> None:
+        super().__init__(config=config, **kwargs)
+        self.worker_index = self.worker_index or 0
+        torch.set_num_threads(config.threads_per_runner)
+        self._weights_version = 0
+        self._incarnation = 0
+        self._episodes: list[EpisodeSummary] = []
+        self.make_env()
+        self.make_module()
+        self._begin()
+
+    def make_env(self) -> None:
+        """The envs this runner plays; each runner, and each life of a runner, draws its own stream of contexts."""
+        self.env = make_vector_env(
+            self.config.env,
+            num_envs=self.config.num_envs_per_env_runner,
+            seed=self.config.seed or 0,
+            stream=self.worker_index + STREAMS_PER_LIFE * self._incarnation,
+            **self.config.env_config,
+        )
+
+    def _begin(self) -> None:
+        self.rollout = Rollout(
+            self.env,
+            self.module.network,
+            runner=self.worker_index,
+            seed=(self._seed or 0) + STREAMS_PER_LIFE * (1 + self._incarnation),
+            keep_features=self.config.needs_policy_features(),
+            life=self._incarnation,
+            keep_values=self.keep_values,
+        )
+
+    def make_module(self) -> None:
+        """The policy this runner acts with."""
+        spec = self.config.get_rl_module_spec(spaces=self.get_spaces(), inference_only=True)
+        self.module: PolicyModule = spec.build()
+
+    def get_spaces(self) -> dict[str, tuple[gym.Space, gym.Space]]:
+        """One environment's spaces."""
+        spaces = (self.env.observation_space, self.env.action_space)
+        return {INPUT_ENV_SPACES: spaces, DEFAULT_MODULE_ID: spaces}
+
+    def sample(self, stop: Stop | None = None, **_: Any) -> Fragment:
+        """The next fragment; its episodes wait for `take_episodes`."""
+        fragment, finished = self.rollout.collect(self.config.rollout_fragment_length, self._weights_version, stop)
+        steps = fragment.action.size
+        self.num_env_steps_sampled_lifetime += steps
+        self.metrics.log_value(NUM_ENV_STEPS_SAMPLED, steps, reduce="sum")
+        self.metrics.log_value(NUM_ENV_STEPS_SAMPLED_LIFETIME, steps, reduce="lifetime_sum", with_throughput=True)
+        self.metrics.log_value(NUM_EPISODES, len(finished), reduce="sum")
+        self.metrics.log_value(NUM_EPISODES_LIFETIME, len(finished), reduce="lifetime_sum")
+        self._episodes += [
+            EpisodeSummary(
+                float(episode.total_reward), episode.length, episode.end_status == "won", dict(episode.metrics)
+            )
+            for episode in finished
+        ]
+        return fragment
+
+    def take_episodes(self) -> list[EpisodeSummary]:
+        """The episodes that ended since the last call."""
+        episodes, self._episodes = self._episodes, []
+        return episodes
+
+    def sample_with_episodes_and_metrics(self) -> tuple[Any, list[EpisodeSummary], Any]:
+        """A reference to the next fragment (or a `Failure`), the episodes that ended in it, and metrics."""
+        try:
+            fragment = self.sample()
+        except Exception as error:
+            return Failure(error), self.take_episodes(), self.get_metrics()
+        return ray.put(fragment), self.take_episodes(), self.get_metrics()
+
+    def get_metrics(self) -> Any:
+        """Everything logged since the last call."""
+        return self.metrics.reduce()
+
+    def get_state(
+        self,
+        components: str | Collection[str] | None = None,
+        *,
+        not_components: str | Collection[str] | None = None,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """Counters, running episodes, and the weights unless they are left out."""
+        state: dict[str, Any] = {
+            NUM_ENV_STEPS_SAMPLED_LIFETIME: self.num_env_steps_sampled_lifetime,
+            "rollout": self.rollout.get_state(),
+        }
+        if self._check_component(COMPONENT_RL_MODULE, components, not_components):
+            state[COMPONENT_RL_MODULE] = self.module.get_state(**kwargs)
+            state[WEIGHTS_SEQ_NO] = self._weights_version
+        return state
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over weights, running episodes and counters, whichever are given."""
+        if COMPONENT_RL_MODULE in state:
+            self._set_weights(state[COMPONENT_RL_MODULE], state.get(WEIGHTS_SEQ_NO, 0))
+        steps = int(state.get(NUM_ENV_STEPS_SAMPLED_LIFETIME, 0))
+        if "rollout" in state:
+            self.rollout.set_state(state["rollout"])
+        elif steps > 0 and self.num_env_steps_sampled_lifetime == 0:
+            # A runner that joins a run which has begun (it was restarted, or the run was) must not repeat its contexts.
+            self._incarnation = steps
+            self.env.close()
+            self.make_env()
+            self._begin()
+        self.num_env_steps_sampled_lifetime = max(steps, self.num_env_steps_sampled_lifetime)
+
+    def _set_weights(self, weights: Any, version: int) -> None:
+        """A version of 0 forces the update; otherwise only newer weights are taken."""
+        if 0 < version <= self._weights_version:
+            return
+        if isinstance(weights, ray.ObjectRef):
+            weights = ray.get(weights)
+        self.module.set_state(weights.get(DEFAULT_MODULE_ID, weights))
+        self._weights_version = max(version, self._weights_version)
+
+    def get_ctor_args_and_kwargs(self) -> tuple[tuple, dict[str, Any]]:
+        """How RLlib builds this runner again."""
+        return (), {"config": self.config}
+
+    def assert_healthy(self) -> None:
+        """The runner is built and can play."""
+        if self.env is None or self.module is None:
+            raise AssertionError("this runner was not fully built")
+
+    def stop(self) -> None:
+        """Close the environments: their game directories go with them."""
+        self.env.close()

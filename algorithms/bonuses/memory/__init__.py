@@ -1,0 +1,1 @@
+"""What bonuses remember: counts, episodes and covariances."""

@@ -1,0 +1,124 @@
+"""How often each 64-bit key has been seen: an open-addressing hash table that numba updates in order.
+
+A slot is a pair (key, count) of 64-bit words, 16 bytes that share a cache line; a slot is free where its count is 0,
+so every key is allowed, 0 and 2⁶⁴ − 1 included. The table doubles when 5/8 full: ten million keys take 268 MB, and
+403 MB while the last doubling lasts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from bonuslab.algorithms.bonuses.memory.hashing import mix
+
+Array = np.ndarray
+SMALLEST = 64
+_ONE = np.uint64(1)
+
+
+@numba.njit(cache=True, inline="always")
+def slot_of(table: Array, key: np.uint64) -> np.uint64:
+    """The slot that holds `key`, or the free one where it belongs."""
+    last = np.uint64(table.shape[0] - 1)
+    slot = mix(key) & last
+    while table[slot, 1] != 0 and table[slot, 0] != key:
+        slot = (slot + _ONE) & last
+    return slot
+
+
+@numba.njit(cache=True)
+def _resized(table: Array, capacity: int) -> Array:
+    larger = np.zeros((capacity, 2), np.uint64)
+    for row in range(table.shape[0]):
+        if table[row, 1] != 0:
+            slot = slot_of(larger, table[row, 0])
+            larger[slot, 0] = table[row, 0]
+            larger[slot, 1] = table[row, 1]
+    return larger
+
+
+@numba.njit(cache=True)
+def count_in_order(table: Array, size: int, keys: Array, counts: Array) -> tuple[Array, int]:
+    """Count each key; `counts` receives how often it has been seen by then. Gives back the table and its size."""
+    for row in range(keys.shape[0]):
+        slot = slot_of(table, keys[row])
+        if table[slot, 1] == 0:
+            table[slot, 0] = keys[row]
+            size += 1
+        table[slot, 1] += _ONE
+        counts[row] = table[slot, 1]
+        if 8 * size > 5 * table.shape[0]:
+            table = _resized(table, 2 * table.shape[0])
+    return table, size
+
+
+@numba.njit(cache=True)
+def count_episodes(
+    table: Array, size: int, current: Array, following: Array, first: Array, visits: Array
+) -> tuple[Array, int]:
+    """Count one environment's states s_t [T] and s_{t+1} [T], forgetting all where an episode starts.
+
+    `visits` [T, 2] receives N_e(s_t) before and N_e(s_{t+1}) after s_{t+1} is counted. An empty table counts the
+    environment's first row too: it is the first state known of its episode.
+    """
+    for t in range(current.shape[0]):
+        if first[t] or size == 0:
+            table = np.zeros((SMALLEST, 2), np.uint64)
+            table, size = count_in_order(table, 0, current[t : t + 1], visits[t, :1])
+        else:
+            visits[t, 0] = table[slot_of(table, current[t]), 1]
+        table, size = count_in_order(table, size, following[t : t + 1], visits[t, 1:])
+    return table, size
+
+
+@numba.njit(cache=True)
+def _look_up(table: Array, keys: Array, counts: Array) -> None:
+    for row in range(keys.shape[0]):
+        counts[row] = table[slot_of(table, keys[row]), 1]
+
+
+class CountTable:
+    """Counts of 64-bit keys."""
+
+    def __init__(self) -> None:
+        self.table = np.zeros((SMALLEST, 2), np.uint64)
+        self.size = 0
+
+    def __len__(self) -> int:
+        return self.size
+
+    def count(self, keys: Array) -> Array:
+        """[n] uint64: how often each of these keys [n] has been seen, itself and those before it included."""
+        counts = np.empty(len(keys), np.uint64)
+        self.table, self.size = count_in_order(self.table, self.size, keys, counts)
+        return counts
+
+    def look_up(self, keys: Array) -> Array:
+        """[n] uint64: how often each of these keys has been counted."""
+        counts = np.empty(len(keys), np.uint64)
+        _look_up(self.table, keys, counts)
+        return counts
+
+    def state_dict(self) -> dict[str, Any]:
+        """Keys and their counts, without the free slots and in no particular order."""
+        used = self.table[:, 1] != 0
+        return {"keys": self.table[used, 0], "counts": self.table[used, 1]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The inverse of `state_dict`."""
+        keys, counts = state["keys"], state["counts"]
+        capacity = SMALLEST
+        while 8 * len(keys) > 5 * capacity:
+            capacity *= 2
+        self.table = _resized(np.stack([keys, counts], axis=1), capacity)
+        self.size = len(keys)
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> CountTable:
+        """A table with these contents."""
+        made = cls()
+        made.load_state_dict(state)
+        return made

@@ -1,0 +1,118 @@
+"""Random network distillation: a predictor learns what a fixed random network says of the states it is shown."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from bonuslab.algorithms.bonuses.algebra.setting import Setting
+from bonuslab.algorithms.bonuses.models.frame_distillation import FrameDistillation, frame_distillation
+from bonuslab.algorithms.bonuses.models.optimiser import ClippedAdam
+from bonuslab.algorithms.bonuses.models.random_encoder import RandomEncoder, random_encoder
+from bonuslab.algorithms.bonuses.models.source import Source
+from bonuslab.algorithms.bonuses.models.visited import RandomShare, visited_rows
+from bonuslab.algorithms.data.fragment import Fragment
+from bonuslab.algorithms.networks import as_tensors, build_encoder
+
+Networks = Literal["shared", "full", "atari"]
+Convention = Literal["reference", "paper"]
+_EMBEDDING = 128
+
+
+def distillation(
+    setting: Setting, networks: Networks, convention: Convention, learning_rate: float, keep: float = 1.0
+) -> Distillation | FrameDistillation:
+    """The distillation with these parameters: one for all terms of an expression that ask for it."""
+    if networks == "atari":
+        return frame_distillation(setting, convention, learning_rate, keep)
+    share = "" if keep == 1 else f", {keep!r}"
+    key = f"distillation({networks}, {convention}, {learning_rate!r}{share})"
+    return setting.share(key, lambda: Distillation(setting, networks, convention, learning_rate, keep))
+
+
+class Distillation(Source):
+    """Features are the errors f(s) − f̄(s) of the predictor f against the frozen random target f̄.
+
+    `networks="shared"`, as run inside the combined bonuses: a frozen random encoder feeds a small frozen target
+    (d → 128 → 128 → 128 → 128) and a deeper predictor (d → d → d → 128 → 128 → 128); the loss is the mean over
+    states. `networks="full"`, as run in RND alone: target and predictor are whole encoders; the loss is summed over
+    time, mean over environments. A state's share of the loss is the bonus itself, ‖f − f̄‖ or its square.
+
+    It learns each state once, or a random share `keep` of them: every s_{t+1}, and the first state of each episode.
+    """
+
+    def __init__(
+        self, setting: Setting, networks: Networks, convention: Convention, learning_rate: float, keep: float = 1.0
+    ) -> None:
+        super().__init__()
+        self._setting = setting
+        self._networks = networks
+        self._convention = convention
+        self._encoder: RandomEncoder | None = None
+        self._target: nn.Module
+        self._predictor: nn.Module
+        if networks == "shared":
+            self._encoder = random_encoder(setting)
+            d = self._encoder.size
+            self._target = _mlp(d, _EMBEDDING, _EMBEDDING, _EMBEDDING, _EMBEDDING)
+            self._predictor = _mlp(d, d, d, _EMBEDDING, _EMBEDDING, _EMBEDDING)
+        else:
+            self._target = build_encoder(setting.network, setting.observation_space)
+            self._predictor = build_encoder(setting.network, setting.observation_space)
+        self._target.to(setting.device).requires_grad_(False)
+        self._predictor.to(setting.device)
+        self._share = RandomShare(keep, setting.seed)
+        self._optimiser = ClippedAdam("RND predictor", self._predictor.parameters(), setting, learning_rate)
+
+    def encode(self, fragment: Fragment) -> Tensor:
+        inputs: Any = (
+            as_tensors(fragment.states(), self._setting.device)
+            if self._encoder is None
+            else self._encoder.features(fragment).states
+        )
+        with torch.no_grad():
+            target = self._target(inputs)
+        with torch.enable_grad():
+            return self._predictor(inputs) - target
+
+    def novelty(self, fragment: Fragment) -> Tensor:
+        """[(T + 1) N + F]: ‖f − f̄‖ ("reference") or ‖f − f̄‖² ("paper") of every state, without gradients."""
+        return self._size(self.features(fragment).states.detach())
+
+    def train(self, fragment: Fragment) -> dict[str, float]:
+        errors = self.features(fragment).states
+        with torch.enable_grad():
+            sizes = self._size(errors[self._share.of(visited_rows(fragment))])
+            weight = len(sizes) if self._networks == "shared" else fragment.num_envs
+            loss = sizes.sum() / weight
+        return {"predictor_loss": self._optimiser.step(loss, weight)}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "target": self._target.state_dict(),
+            "predictor": self._predictor.state_dict(),
+            "optimiser": self._optimiser.state_dict(),
+            "share": self._share.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.forget()
+        self._target.load_state_dict(state["target"])
+        self._predictor.load_state_dict(state["predictor"])
+        self._optimiser.load_state_dict(state["optimiser"])
+        self._share.load_state_dict(state["share"])
+
+    def _size(self, errors: Tensor) -> Tensor:
+        if self._convention == "paper":
+            return errors.square().sum(-1)
+        return torch.linalg.vector_norm(errors, dim=-1)
+
+
+def _mlp(*sizes: int) -> nn.Sequential:
+    layers: list[nn.Module] = []
+    for before, after in pairwise(sizes):
+        layers += [nn.Linear(before, after), nn.ReLU()]
+    return nn.Sequential(*layers[:-1])

@@ -1,0 +1,1 @@
+"""From a bonus expression to the reward a learner sees."""

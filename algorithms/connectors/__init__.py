@@ -1,1 +1,0 @@
-"""Pieces of RLlib's learner connector pipeline that work on fragments."""

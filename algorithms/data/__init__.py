@@ -1,0 +1,1 @@
+"""Trajectories as arrays, and how they are sliced."""

@@ -1,0 +1,1 @@
+"""What learners share: returns, updates, collectives and checkpoints."""

@@ -1,0 +1,152 @@
+"""What all learners share: RLlib's TorchLearner with an update written for fragments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from ray.rllib.core import DEFAULT_MODULE_ID
+from ray.rllib.core.columns import Columns
+from ray.rllib.core.learner.torch.torch_learner import TorchLearner
+from ray.rllib.utils.metrics import ALL_MODULES, NUM_ENV_STEPS_TRAINED, NUM_ENV_STEPS_TRAINED_LIFETIME
+
+from bonuslab.algorithms.data.finite import require_finite
+from bonuslab.algorithms.data.fragment import Fragment
+from bonuslab.algorithms.data.tensors import as_tensor
+from bonuslab.algorithms.learning.malloc import HEAP
+
+
+class FragmentLearner(TorchLearner):
+    """Updates the policy on whole fragments; minibatches are groups of environments, so no sequence is cut.
+
+    A subclass says what the loss needs besides the fragment (`prepare`) and what the loss is
+    (`compute_loss_for_module`).
+    """
+
+    def build(self) -> None:
+        """Build the module and its optimiser; shuffling has its own random numbers."""
+        torch.set_num_threads(self.config.threads_per_learner)
+        HEAP.keep()
+        super().build()
+        self._shuffle = torch.Generator().manual_seed((self.config.seed or 0) + 104729)
+
+    def configure_optimizers_for_module(self, module_id: str, config: Any = None) -> None:
+        """The optimiser that the configuration names."""
+        parameters = self.get_parameters(self._module[module_id])
+        self.register_optimizer(
+            module_id=module_id,
+            optimizer=config.make_optimiser(parameters),
+            params=parameters,
+            lr_or_lr_schedule=config.lr,
+        )
+
+    def learn_from(self, fragment: Fragment, timesteps: dict[str, Any] | None = None) -> None:
+        """`num_epochs` passes over a fragment."""
+        self._check_is_built()
+        self.before_gradient_based_update(timesteps=timesteps or {})
+        with self.together():
+            tensors = to_tensors(fragment, self._device)
+            tensors |= self.prepare(fragment, tensors)
+        for _epoch in range(self.config.num_epochs):
+            for columns in self._minibatches(fragment.num_envs):
+                self._gradient_step(select_envs(tensors, columns))
+        self._log(fragment)
+        HEAP.give_back()
+        self._weights_seq_no += 1
+        self.after_gradient_based_update(timesteps=timesteps or {})
+
+    def prepare(self, fragment: Fragment, tensors: dict[str, Any]) -> dict[str, torch.Tensor]:
+        """Further tensors [T, N, ...] that the loss needs, the same for all passes."""
+        return {}
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Around what may fail in one of several learners."""
+        yield
+
+    def reduce_gradients(self, parameters: list[torch.nn.Parameter], num_steps: int) -> None:
+        """Make the gradients those of all learners; `num_steps` is how many steps ours are the mean of."""
+
+    def _gradient_step(self, batch: dict[str, Any]) -> None:
+        with self.together():
+            outputs = self.module.forward_train({DEFAULT_MODULE_ID: batch})
+            losses = self.compute_losses(fwd_out=outputs, batch={DEFAULT_MODULE_ID: batch})
+        self.compute_gradients(losses)
+        parameters = self.get_parameters(self.module[DEFAULT_MODULE_ID])
+        self.reduce_gradients(parameters, batch["action"].numel())
+        norm = torch.nn.utils.clip_grad_norm_(parameters, self.config.grad_clip)
+        require_finite("gradient norm", norm)
+        self.metrics.log_value((DEFAULT_MODULE_ID, "gradient_norm"), float(norm), window=1)
+        self.get_optimizer(DEFAULT_MODULE_ID).step()
+
+    def _minibatches(self, num_envs: int) -> list[torch.Tensor]:
+        if self.config.num_minibatches == 1:
+            return [torch.arange(num_envs)]
+        order = torch.randperm(num_envs, generator=self._shuffle)
+        return list(order.tensor_split(self.config.num_minibatches))
+
+    def _log(self, fragment: Fragment) -> None:
+        steps = fragment.action.size
+        self.metrics.log_value((ALL_MODULES, NUM_ENV_STEPS_TRAINED), steps, reduce="sum")
+        self.metrics.log_value(
+            (ALL_MODULES, NUM_ENV_STEPS_TRAINED_LIFETIME), steps, reduce="lifetime_sum", with_throughput=True
+        )
+        lag = self._weights_seq_no - fragment.weights_version
+        self.metrics.log_value((DEFAULT_MODULE_ID, "policy_lag_updates"), lag, window=20)
+
+    def get_state(self, *arguments: Any, **options: Any) -> dict[str, Any]:
+        """RLlib's state and the random numbers that shuffle minibatches."""
+        state = super().get_state(*arguments, **options)
+        state["shuffle"] = self._shuffle.get_state().numpy()
+        return state
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """The inverse of `get_state`."""
+        super().set_state(state)
+        if "shuffle" in state:
+            self._shuffle.set_state(torch.as_tensor(state["shuffle"], dtype=torch.uint8))
+
+
+def to_tensors(fragment: Fragment, device: torch.device | str) -> dict[str, Any]:
+    """What the network and the loss need of a fragment, as tensors."""
+
+    def tensor(array: Any) -> torch.Tensor:
+        return as_tensor(array, device)
+
+    # Only truncated episodes need the value of their last state: a terminated one's is multiplied by zero.
+    step, env_index = fragment.final_index[:, 0], fragment.final_index[:, 1]
+    cut = fragment.truncated[step, env_index] & ~fragment.terminated[step, env_index]
+    return {
+        Columns.OBS: {key: tensor(rows) for key, rows in fragment.observations.items()},
+        "first": tensor(fragment.first),
+        "state": tuple(tensor(part) for part in fragment.state),
+        "finals": {key: tensor(rows[cut]) for key, rows in fragment.finals.items()},
+        "final_index": tensor(fragment.final_index[cut]),
+        "final_state": tuple(tensor(part[:, cut]) for part in fragment.final_state),
+        "behaviour_logits": tensor(fragment.behaviour_logits),
+        "action": tensor(fragment.action),
+        "reward": tensor(fragment.extra["reward"]),
+        "terminated": tensor(fragment.terminated),
+        "truncated": tensor(fragment.truncated),
+    }
+
+
+def select_envs(tensors: dict[str, Any], columns: torch.Tensor) -> dict[str, Any]:
+    """The same tensors for some of the environments."""
+    if torch.equal(columns, torch.arange(tensors["first"].shape[1])):
+        return tensors
+    columns = columns.to(tensors["first"].device)
+    place = torch.full((tensors["first"].shape[1],), -1, device=columns.device)
+    place[columns] = torch.arange(len(columns), device=columns.device)
+    kept = place[tensors["final_index"][:, 1]] >= 0
+    index = tensors["final_index"][kept]
+    chosen = {
+        Columns.OBS: {key: rows[:, columns] for key, rows in tensors[Columns.OBS].items()},
+        "state": tuple(part[:, columns] for part in tensors["state"]),
+        "finals": {key: rows[kept] for key, rows in tensors["finals"].items()},
+        "final_index": torch.stack([index[:, 0], place[index[:, 1]]], 1),
+        "final_state": tuple(part[:, kept] for part in tensors["final_state"]),
+    }
+    return chosen | {key: rows[:, columns] for key, rows in tensors.items() if key not in chosen}

@@ -1,0 +1,148 @@
+"""What all our algorithms share: set-up, results, evaluation on held-out contexts and sealed checkpoints."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ray.rllib.algorithms.algorithm import Algorithm
+from ray.rllib.core import DEFAULT_MODULE_ID
+from ray.rllib.utils.metrics import (
+    ENV_RUNNER_RESULTS,
+    EPISODE_LEN_MEAN,
+    EPISODE_RETURN_MEAN,
+    NUM_ENV_STEPS_SAMPLED_LIFETIME,
+)
+
+from bonuslab.algorithms.acting.evaluation import evaluate
+from bonuslab.algorithms.acting.runner import EpisodeSummary
+from bonuslab.algorithms.learning.checkpoint import seal, verify
+from bonuslab.algorithms.rllib.config import FragmentConfig
+from bonuslab.algorithms.rllib.serial import plain_objects
+from bonuslab.algorithms.rllib.telemetry import Telemetry
+from bonuslab.envs.catalogue import make_held_out_vector_env, make_vector_env
+
+BONUS_RESULTS = "bonus"
+"""Key of the bonus's metrics in results."""
+EPISODE_METRICS = "episode_metrics"
+"""Key, below RLlib's `env_runners`, of further numbers of episodes, such as coverage."""
+EPISODE_WINDOW = 100
+"""Episodes over which running means are taken."""
+EVALUATION_ENVS = 16
+
+
+class FragmentAlgorithm(Algorithm):
+    """An RLlib algorithm whose unit of data is the fragment."""
+
+    config: FragmentConfig
+
+    @classmethod
+    def _should_create_evaluation_env_runners(cls, eval_config: Any) -> bool:
+        """Evaluation plays its own environments; RLlib's evaluation runners are not needed."""
+        return False
+
+    def _setup_logdir(self) -> None:
+        """Outside Tune RLlib would leave an empty folder in the user's home for every algorithm that is built."""
+        if self._storage:
+            super()._setup_logdir()
+        else:
+            self._logdir = None
+
+    def setup(self, config: FragmentConfig) -> None:
+        """Start runners and learners as RLlib does."""
+        if not config.serial:
+            # RLlib does not say why a remote runner could not be built, so a bad task or setting is found here.
+            make_vector_env(config.env, 1, seed=config.seed or 0, **config.env_config).close()
+        with plain_objects():
+            super().setup(config)
+        self._telemetry = Telemetry(self.config)
+        self._episodes: deque[EpisodeSummary] = deque(maxlen=EPISODE_WINDOW)
+        self._updates = 0
+
+    def step(self) -> dict[str, Any]:
+        """One training iteration; its results go to Prometheus too."""
+        results = super().step()
+        self._telemetry.publish(results)
+        return results
+
+    def _log_bonus(self, metrics: dict[str, float]) -> None:
+        for name, value in metrics.items():
+            self.metrics.log_value((BONUS_RESULTS, name), value, window=20)
+
+    def _log_episodes(self) -> None:
+        """Means over the last episodes of all runners; RLlib would forget them after each iteration."""
+        for place, value in episode_means(list(self._episodes)).items():
+            self.metrics.log_value((ENV_RUNNER_RESULTS, *place), value, window=1)
+
+    @property
+    def env_steps(self) -> int:
+        """Environment steps sampled since the run began."""
+        return int(self.metrics.peek((ENV_RUNNER_RESULTS, NUM_ENV_STEPS_SAMPLED_LIFETIME), default=0))
+
+    def evaluate(self, parallel_train_future: Any = None) -> dict[str, dict[str, float]]:
+        """Play `evaluation_duration` episodes on held-out contexts, greedily and sampled; always the same contexts."""
+        module = self.config.get_rl_module_spec(spaces=self.spaces, inference_only=True).build()
+        module.set_state(self.learner_group.get_weights()[DEFAULT_MODULE_ID])
+        episodes = int(self.config.evaluation_duration)
+        settings = {**self.config.env_config, "seed": self.config.seed or 0}
+        results = {}
+        for mode in ("greedy", "sampled"):
+            envs = make_held_out_vector_env(self.config.env, min(EVALUATION_ENVS, episodes), **settings)
+            try:
+                outcome = evaluate(module.network, envs, episodes, greedy=mode == "greedy", seed=settings["seed"])
+            finally:
+                envs.close()
+            results[mode] = outcome.metrics()
+        return results
+
+    def get_state(self, *arguments: Any, **options: Any) -> dict[str, Any]:
+        """RLlib's state (in serial mode with the running episodes) and what results are made of."""
+        state = super().get_state(*arguments, **options)
+        return state | {"updates": self._updates, "episodes": list(self._episodes)}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """The inverse of `get_state`."""
+        super().set_state(state)
+        if "updates" in state:
+            self._updates = state["updates"]
+            self._episodes = deque(state["episodes"], maxlen=EPISODE_WINDOW)
+
+    def save_to_path(self, path: str | Path | None = None, **options: Any) -> str:
+        """RLlib's checkpoint, sealed with checksums as the last act of writing it."""
+        written = super().save_to_path(path, **options)
+        seal(Path(written))
+        return written
+
+    @classmethod
+    def from_checkpoint(cls, path: Any, filesystem: Any = None, **options: Any) -> Any:
+        """An algorithm that goes on where the checkpoint was written; a damaged checkpoint is refused first of all."""
+        folder = str(getattr(path, "path", path))
+        if filesystem is None and "://" not in folder:
+            verify(Path(folder))
+        return super().from_checkpoint(path, filesystem, **options)
+
+    def restore_from_path(self, path: str | Path, *arguments: Any, **options: Any) -> None:
+        """Restore a checkpoint after making sure that it is whole."""
+        verify(Path(path))
+        with plain_objects() if self.config.serial else nullcontext():
+            super().restore_from_path(path, *arguments, **options)
+
+
+def episode_means(episodes: Sequence[EpisodeSummary]) -> dict[tuple[str, ...], float]:
+    """Means over episodes, by their place in RLlib's results."""
+    if not episodes:
+        return {}
+    means: dict[tuple[str, ...], float] = {
+        (EPISODE_RETURN_MEAN,): float(np.mean([episode.total_reward for episode in episodes])),
+        (EPISODE_LEN_MEAN,): float(np.mean([episode.length for episode in episodes])),
+        ("win_rate",): float(np.mean([episode.won for episode in episodes])),
+    }
+    for name in episodes[-1].metrics:
+        values = [episode.metrics[name] for episode in episodes if name in episode.metrics]
+        # What is counted since the beginning only grows; several workers count apart, and the furthest is told.
+        means[EPISODE_METRICS, name] = float(np.max(values) if name.endswith("_ever") else np.mean(values))
+    return means

@@ -1,0 +1,1 @@
+"""Videos, plots and tables for people."""

@@ -1,0 +1,111 @@
+"""The bonus of every step of an episode, drawn under the map: strips of bars, or lines of block characters."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from bonuslab.envs.minihack import render
+from bonuslab.platform.pictures.video import Colour
+
+SERIES_COLOURS: tuple[Colour, ...] = ((255, 150, 60), (80, 176, 255), (110, 214, 120))
+FIELD_COLOUR: Colour = (28, 31, 36)
+"""Behind the bars: the steps to come are seen as empty room."""
+CURSOR_COLOUR: Colour = (84, 90, 98)
+COLOURS = (*SERIES_COLOURS, FIELD_COLOUR, CURSOR_COLOUR)
+STRIP_PIXELS = 48
+FONT_PIXELS = 13
+LABEL_PIXELS = 20
+SQUARE_PIXELS = 9
+_ANSI = ("33", "36", "32")
+_BLOCKS = "▁▂▃▄▅▆▇█"
+LABEL_CELLS = 9
+VALUE_CELLS = 8
+
+
+class Series(NamedTuple):
+    """One value a step of an episode."""
+
+    name: str
+    """One word for the terminal."""
+    label: str
+    """The legend in a picture."""
+    values: np.ndarray  # [T]
+
+
+def panel(series: list[Series], step: int, width: int) -> np.ndarray:
+    """[H, W, 3]: one strip a series, each on its own scale, with the steps up to `step` drawn and the rest empty."""
+    margin = render.MARGIN_PIXELS
+    pieces = []
+    for one, colour in zip(series, SERIES_COLOURS, strict=False):
+        piece = Image.new("RGB", (width, LABEL_PIXELS + STRIP_PIXELS + margin), render.BACKGROUND)
+        _draw_legend(ImageDraw.Draw(piece), one, step, width, colour)
+        piece.paste(Image.fromarray(_strip(one.values, step, width - 2 * margin, colour)), (margin, LABEL_PIXELS))
+        pieces.append(np.asarray(piece))
+    return np.concatenate(pieces)
+
+
+def text_lines(series: list[Series], step: int, width: int, colour: bool) -> list[str]:
+    """One line a series: its name, its value at `step`, and a block for every step or few steps so far."""
+    lines = []
+    for number, one in enumerate(series):
+        cells = min(width - LABEL_CELLS - VALUE_CELLS - 2, len(one.values))
+        shares, reached, _ = _columns(one.values, step, cells)
+        levels = np.ceil(shares[reached] * len(_BLOCKS)).astype(int)
+        blocks = "".join(_BLOCKS[max(0, level - 1)] for level in levels)
+        drawn = f"\033[{_ANSI[number]}m{blocks}\033[0m" if colour else blocks
+        lines.append(f"{one.name:<{LABEL_CELLS}} {_value(one, step):>{VALUE_CELLS}} {drawn}")
+    return lines
+
+
+def _strip(values: np.ndarray, step: int, width: int, colour: Colour) -> np.ndarray:
+    """[STRIP_PIXELS, width, 3]: a bar for every step or few steps so far; the agent's step is marked."""
+    shares, reached, here = _columns(values, step, width)
+    heights = np.where(reached, np.ceil(shares * (STRIP_PIXELS - 2)), 0)
+    bar = np.arange(STRIP_PIXELS, 0, -1)[:, None] <= heights  # [STRIP_PIXELS, width]
+    picture = np.full((*bar.shape, 3), FIELD_COLOUR, np.uint8)
+    picture[:, here] = CURSOR_COLOUR
+    picture[bar] = colour
+    picture[bar & here] = render.TEXT_COLOUR
+    return picture
+
+
+def _draw_legend(draw: ImageDraw.ImageDraw, one: Series, step: int, width: int, colour: Colour) -> None:
+    margin = render.MARGIN_PIXELS
+    square = (LABEL_PIXELS - SQUARE_PIXELS) // 2
+    draw.rectangle((margin, square, margin + SQUARE_PIXELS - 1, square + SQUARE_PIXELS - 1), colour)
+    numbers = f"now {_value(one, step)}   highest {one.values.max():.3g}"
+    taken = _font().getlength(numbers)
+    draw.text((width - margin - taken, 1), numbers, render.FAINT_COLOUR, _font())
+    label = one.label
+    while _font().getlength(label) > width - 4 * margin - SQUARE_PIXELS - taken and len(label) > 1:
+        label = f"{label[:-2]}…"
+    draw.text((margin + SQUARE_PIXELS + 6, 1), label, render.TEXT_COLOUR, _font())
+
+
+def _columns(values: np.ndarray, step: int, cells: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each of `cells` columns: the share of the episode's highest value, whether it is reached, and is `step` in it.
+
+    A column stands for one step, or for the highest of several where the episode is longer than there are columns;
+    steps to come count as nothing, and so do negative values.
+    """
+    num_steps = len(values)
+    first = np.arange(cells) * num_steps // cells  # the first step of each column
+    past_last = np.maximum(np.append(first[1:], num_steps), first + 1)
+    highest = values.max()
+    shares = np.zeros(num_steps) if highest <= 0 else np.clip(values / highest, 0, 1)
+    shares[step:] = 0
+    reached = first < step
+    return np.maximum.reduceat(shares, first), reached, reached & (step <= past_last)
+
+
+def _value(one: Series, step: int) -> str:
+    return f"{one.values[step - 1]:.3g}" if step else "-"
+
+
+@cache
+def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    return ImageFont.load_default(FONT_PIXELS)

@@ -1,0 +1,113 @@
+"""Episodes of a trained policy, ready to be drawn: moment by moment, with the bonus of every step below."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from bonuslab.envs.family import Album
+from bonuslab.platform.pictures import bonus_plot
+from bonuslab.platform.pictures.screen import Screen
+from bonuslab.platform.pictures.video import Video
+
+if TYPE_CHECKING:
+    from bonuslab.platform.run.agent import Recording, TrainedAgent
+
+# RLlib takes seconds to import: whoever has a trained agent has done so.
+
+
+def play(
+    agent: TrainedAgent, seed: int = 0, greedy: bool = False, context: int | None = None, episodes: int = 1
+) -> list[Show]:
+    """Let an agent play; contexts and actions are drawn from `seed`."""
+    import torch
+
+    random, album, env = torch.Generator().manual_seed(seed), agent.family.album(), agent.make_env(seed)
+    shows, first = [], 0
+    try:
+        for _ in range(episodes):
+            recording = agent.play(env, album, random, greedy, context)
+            shows.append(Show(recording, agent, album, first, greedy))
+            first += len(recording.words)
+    finally:
+        env.close()
+    return shows
+
+
+def video_of(shows: list[Show]) -> Video:
+    """All moments of some episodes that one `play` gave."""
+    video = Video(shows[0].album, bonus_plot.COLOURS)
+    for show in shows:
+        show.add_to(video)
+    return video
+
+
+class Show:
+    """One episode, whose moments are in an album from number `first` on."""
+
+    def __init__(self, recording: Recording, agent: TrainedAgent, album: Album, first: int, greedy: bool) -> None:
+        self.album = album
+        self._first = first
+        self._task = agent.family.canonical_name(agent.config.env)
+        self._recording = recording
+        self._how = "greedy" if greedy else "sampled"
+        self.series = _series(recording, agent)
+        self.lines = self._status_lines(agent.family.action_names(agent.config.env))
+
+    def add_to(self, video: Video) -> None:
+        """Add every moment, with the bonus so far under it."""
+        for step, line in enumerate(self.lines):
+            video.add(self._first + step, line, partial(bonus_plot.panel, self.series, step), hold=self._is_last(step))
+
+    def in_terminal(self, delay: float) -> None:
+        """Draw every moment in place, or the last one alone where the output is no terminal or too small."""
+        columns, rows = shutil.get_terminal_size()
+        plain = [self.album.text(self._first + step, columns, colour=False) for step in range(len(self.lines))]
+        width = max((len(line) for lines in plain for line in lines), default=0)
+        if not sys.stdout.isatty() or columns < width or rows < len(plain[-1]) + len(self.series) + 3:
+            print("\n".join(self._lines(len(self.lines) - 1, min(columns, 100), colour=False)))
+            return
+        with Screen() as screen:
+            for step in range(len(self.lines)):
+                screen.show(self._lines(step, columns - 1, colour=True))
+                if not self._is_last(step):
+                    time.sleep(delay)
+
+    def summary(self) -> str:
+        """What came of the episode, in one line."""
+        recording = self._recording
+        played = f"{self._task} context {recording.context}, {self._how}: {recording.ending}"
+        result = f"return {sum(recording.rewards):.2f}, bonus {float(recording.bonus.sum()):.3g} in all"
+        return f"{played} after {len(recording.actions)} steps, {result}"
+
+    def _is_last(self, step: int) -> bool:
+        return step == len(self._recording.actions)
+
+    def _lines(self, step: int, width: int, colour: bool) -> list[str]:
+        return [
+            *self.album.text(self._first + step, width, colour),
+            self.lines[step][:width],
+            *bonus_plot.text_lines(self.series, step, width, colour),
+        ]
+
+    def _status_lines(self, action_names: Sequence[str]) -> list[str]:
+        """Of every moment: steps, return, what the environment says, and the action that led here or the ending."""
+        recording, lines, total = self._recording, [], 0.0
+        for step, words in enumerate(recording.words):
+            led_here = action_names[recording.actions[step - 1]] if step else ""
+            total += recording.rewards[step - 1] if step else 0.0
+            last = recording.ending if self._is_last(step) else led_here
+            lines.append("   ".join([f"step {step}", f"return {total:.2f}", words, last]))
+        return lines
+
+
+def _series(recording: Recording, agent: TrainedAgent) -> list[bonus_plot.Series]:
+    """The whole bonus, and its two parts where it has both."""
+    series = [bonus_plot.Series("bonus", f"bonus: {agent.bonus.bonus}", recording.bonus)]
+    values = {"episodic": recording.bonus_episodic, "global": recording.bonus_global}
+    series += [bonus_plot.Series(scope, f"{scope}: {part}", values[scope]) for scope, part in agent.parts.items()]
+    return series

@@ -1,0 +1,29 @@
+"""Pictures of a finished trial: one episode of the trained policy as a video, and on one page."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from bonuslab.platform.run.checkpoints import Checkpoints
+from bonuslab.platform.run.folder import SUMMARY, VIDEO
+
+SECONDS_A_FRAME = 0.1
+
+
+def pictures_of(checkpoints: Checkpoints) -> dict[str, bytes]:
+    """By file name, made from the newest checkpoint, each with the bonus of every step below the picture."""
+    from bonuslab.platform.pictures import show
+    from bonuslab.platform.run.agent import TrainedAgent
+
+    with tempfile.TemporaryDirectory() as scratch:
+        checkpoint, problems = checkpoints.newest(Path(scratch))
+        if checkpoint is None:
+            raise FileNotFoundError(f"there is no whole checkpoint to video: {'; '.join(problems)}")
+        video = show.video_of(show.play(TrainedAgent.load(checkpoint)))
+        pictures = {}
+        for name in (VIDEO, SUMMARY):
+            path = Path(scratch) / name
+            video.save(path, SECONDS_A_FRAME)
+            pictures[name] = path.read_bytes()
+        return pictures

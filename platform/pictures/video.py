@@ -1,0 +1,140 @@
+"""Writes the pictures of an album as an animated GIF, or its summary as a PNG."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from PIL import Image
+
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.envs.family import Album
+from bonuslab.envs.minihack import render
+
+Colour = tuple[int, int, int]
+Below = Callable[[int], np.ndarray]
+"""Draws what stands under the status line: an RGB picture [H, W, 3] of the width it is given."""
+SUFFIXES = (".gif", ".png")
+HOLD_SECONDS = 2.0
+"""How long an animation rests on its last picture."""
+_MOST_COLOURS = 256
+_SAMPLED_FRAMES, _SAMPLED_PIXELS = 12, 200_000
+"""Of a video with many colours, to choose the 256 of a GIF from."""
+
+
+def picture_path(text: str) -> Path:
+    """The path to save to, or an error if nothing could be written there."""
+    path = Path(text).expanduser()
+    if path.suffix.lower() not in SUFFIXES:
+        raise InvalidInput(f"cannot save to {text!r}: the name must end in {' or '.join(SUFFIXES)}")
+    if path.is_dir():
+        raise InvalidInput(f"cannot save to {text!r}: it is a folder")
+    if not path.parent.is_dir():
+        raise InvalidInput(f"cannot save to {text!r}: there is no folder {str(path.parent)!r}")
+    # Only trying tells: permissions say little to root, on read-only disks and in special folders.
+    existed = path.exists()
+    try:
+        path.open("ab").close()
+    except OSError as error:
+        raise InvalidInput(f"cannot save to {text!r}: {error.strerror}") from error
+    if not existed:
+        path.unlink()
+    return path
+
+
+class Shot(NamedTuple):
+    """One moment of an album, the line under it, and what stands below that."""
+
+    moment: int
+    line: str
+    below: Below | None
+    hold: bool
+
+    def whole(self, picture: np.ndarray) -> np.ndarray:
+        """The moment's picture with what stands below."""
+        return picture if self.below is None else np.concatenate([picture, self.below(picture.shape[1])])
+
+
+class Video:
+    """Shots of an album in their order. `colours` are those of pictures below the line that the album does not have."""
+
+    def __init__(self, album: Album, colours: tuple[Colour, ...] = ()) -> None:
+        self.shots: list[Shot] = []
+        self._album = album
+        self._colours = colours
+
+    def add(self, moment: int, line: str, below: Below | None = None, hold: bool = False) -> None:
+        """Show a moment; an animation rests on it if `hold`."""
+        self.shots.append(Shot(moment, line, below, hold))
+
+    def save(self, path: Path, seconds_per_frame: float = 0.1) -> None:
+        """Write a GIF of the shots, or a PNG that sums up the last episode."""
+        if path.suffix.lower() == ".png":
+            last = self.shots[-1]
+            Image.fromarray(last.whole(self._album.summary(last.line))).save(path)
+            return
+        # A GIF counts in hundredths of a second; below two of them viewers fall back to a slow default.
+        milliseconds = max(20, round(seconds_per_frame * 100) * 10)
+        hold = round(HOLD_SECONDS * 1000)
+        shots = self._frames()
+        durations = [hold if shot.hold else milliseconds for shot in shots]
+        palette = _Palette(self._palette(shots))
+        pictures = zip(shots, self._pictures(shots), strict=True)
+        images = (palette.image(shot.whole(picture)) for shot, picture in pictures)
+        next(images).save(
+            path,
+            format="GIF",
+            save_all=True,
+            append_images=images,
+            duration=[*durations[:-1], hold],
+            loop=0,
+        )
+
+    def _frames(self) -> list[Shot]:
+        """Every so many shots of each episode, and its last."""
+        frames, step = [], 0
+        for shot in self.shots:
+            if step % self._album.steps_a_frame == 0 or shot.hold:
+                frames.append(shot)
+            step = 0 if shot.hold else step + 1
+        return frames
+
+    def _pictures(self, shots: list[Shot]) -> Iterator[np.ndarray]:
+        return self._album.pictures([(shot.moment, shot.line) for shot in shots])
+
+    def _palette(self, shots: list[Shot]) -> np.ndarray:
+        """[n, 3] uint8: the colours of all frames, so that nothing flickers, with shades for the edges of letters."""
+        shades = np.linspace(0, 1, 16)[:, None]
+        letters = [np.rint(shades * colour) for colour in (render.TEXT_COLOUR, render.FAINT_COLOUR)]
+        colours = np.concatenate([np.reshape(self._colours, (-1, 3)), *letters, self._album.colours]).astype(np.uint8)
+        if not self._album.has_more_colours:
+            return colours
+        some = shots[:: -(-len(shots) // _SAMPLED_FRAMES)]
+        pixels = np.concatenate([picture.reshape(-1, 3) for picture in self._pictures(some)])
+        pixels = pixels[:: -(-len(pixels) // _SAMPLED_PIXELS)]
+        room = _MOST_COLOURS - len(colours)
+        further = Image.fromarray(pixels[None]).quantize(room).getpalette() or []
+        return np.concatenate([colours, np.array(further, np.uint8).reshape(-1, 3)[:room]])
+
+
+class _Palette:
+    """Puts numbers in place of colours by a table look-up, fifty times faster than Pillow's search."""
+
+    def __init__(self, colours: np.ndarray) -> None:
+        if len(colours) > _MOST_COLOURS:
+            raise ValueError(f"a GIF has {_MOST_COLOURS} colours, the pictures need {len(colours)}")
+        self._colours = colours
+        levels = np.stack(np.meshgrid(*[np.arange(32)] * 3, indexing="ij"), axis=-1)  # 5 bits a channel
+        self._nearest = np.empty((32, 32, 32), np.uint8)
+        for red in range(32):
+            distance = ((levels[red, :, :, None] - (colours >> 3).astype(int)) ** 2).sum(axis=-1)
+            self._nearest[red] = distance.argmin(axis=-1)
+
+    def image(self, frame: np.ndarray) -> Image.Image:
+        """The frame in these colours."""
+        red, green, blue = np.moveaxis(frame >> 3, -1, 0)
+        image = Image.fromarray(self._nearest[red, green, blue])
+        image.putpalette(self._colours.tobytes())
+        return image

@@ -1,0 +1,1 @@
+"""One run: its configuration, folder, training loop and rows."""

@@ -1,0 +1,172 @@
+"""A trained policy and its bonus, read from a checkpoint without starting Ray or changing any file."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+from ray.rllib.core import COMPONENT_LEARNER, COMPONENT_LEARNER_GROUP, COMPONENT_RL_MODULE, DEFAULT_MODULE_ID
+
+from bonuslab.algorithms.acting.policy_module import PolicyModule
+from bonuslab.algorithms.acting.rollout import sample
+from bonuslab.algorithms.bonuses.algebra.combinators import restrict
+from bonuslab.algorithms.bonuses.reward.model import IntrinsicModel
+from bonuslab.algorithms.data.fragment import Fragment
+from bonuslab.algorithms.learning.checkpoint import DamagedCheckpoint, verify
+from bonuslab.algorithms.networks import PolicyNetwork, PolicyOutput
+from bonuslab.algorithms.rllib.config import FragmentConfig
+from bonuslab.algorithms.rllib.intrinsic_reward import IntrinsicReward
+from bonuslab.envs.catalogue import find as find_family
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.envs.family import Album, Family
+
+Observation = dict[str, np.ndarray]
+WATCHING = 2**31
+"""Stream of contexts that no runner draws from."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One episode of T steps."""
+
+    context: int
+    observations: list[Observation]
+    """T + 1: what the agent saw, the last state included."""
+    words: list[str]
+    """T + 1: what the album says of each moment."""
+    actions: list[int]
+    rewards: list[float]
+    ending: str
+    bonus: np.ndarray
+    """[T]: the raw bonus of each step."""
+    bonus_episodic: np.ndarray
+    """[T]: its episodic part."""
+    bonus_global: np.ndarray
+    """[T]: its global part."""
+
+
+@dataclass
+class TrainedAgent:
+    """A policy, the bonus it was trained with, and the task and contexts it was trained on."""
+
+    config: FragmentConfig
+    network: PolicyNetwork
+    bonus: IntrinsicModel
+
+    @classmethod
+    def load(cls, checkpoint: Path) -> TrainedAgent:
+        """Read a checkpoint; a damaged one, or one of another kind, is refused."""
+        path = Path(checkpoint).resolve()
+        try:
+            verify(path)
+            # The pieces of RLlib's checkpoint that acting and the bonus need; building the whole algorithm
+            # would also make optimisers and environments.
+            config = FragmentConfig.from_state(
+                _unpickled(path / "class_and_ctor_args.pkl")["ctor_args_and_kwargs"][0][0]
+            )
+            bonus_state = _unpickled(path / "algorithm_state.pkl")["bonus"]
+        except DamagedCheckpoint as error:
+            raise InvalidInput(str(error)) from error
+        except (OSError, KeyError, IndexError, pickle.UnpicklingError) as error:
+            raise InvalidInput(f"{checkpoint} is not a checkpoint of `bonuslab train`: {error}") from error
+        place = (COMPONENT_LEARNER_GROUP, COMPONENT_LEARNER, COMPONENT_RL_MODULE, DEFAULT_MODULE_ID)
+        module: PolicyModule = PolicyModule.from_checkpoint(path.joinpath(*place))
+        pipeline = config.build_learner_connector(module.observation_space, module.action_space, device="cpu")
+        pipeline.set_state(bonus_state)
+        bonus = next(piece.model for piece in pipeline.connectors if isinstance(piece, IntrinsicReward))
+        return cls(config, module.network.eval(), bonus)
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """The expressions of the episodic and the global part, where the bonus has both."""
+        found = {scope: restrict(self.bonus.bonus, scope) for scope in ("episodic", "global")}
+        return {} if None in found.values() else {scope: str(part) for scope, part in found.items()}
+
+    @property
+    def family(self) -> Family:
+        """Of the task."""
+        return find_family(self.config.env)
+
+    def make_env(self, seed: int) -> gym.Env[Any, Any]:
+        """The task with the contexts of the run, in an order of their own."""
+        run_seed = self.config.seed or 0
+        return self.family.make_env(self.config.env, seed=run_seed, stream=(WATCHING, seed), **self.config.env_config)
+
+    def play(
+        self, env: gym.Env[Any, Any], album: Album, random: torch.Generator, greedy: bool, context: int | None
+    ) -> Recording:
+        """Play one episode to its end, keeping its moments in `album`, then work out its bonus; no model learns."""
+        observation, info = env.reset(options={"context": context})
+        observations, outputs = [observation], []
+        words = [album.add(observation, env)]
+        actions: list[int] = []
+        rewards: list[float] = []
+        state, truncated, terminated = self.network.initial_state(1), False, False
+        while not (terminated or truncated):
+            rows = {key: torch.from_numpy(value)[None] for key, value in observations[-1].items()}
+            with torch.no_grad():
+                output = self.network.act(rows, torch.tensor([not actions]), state)
+            state = output.state
+            action = output.logits.argmax(-1) if greedy else sample(output.logits, random)
+            observation, reward, terminated, truncated, info = env.step(int(action))
+            observations.append(observation)
+            words.append(album.add(observation, env))
+            outputs.append(output)
+            actions.append(int(action))
+            rewards.append(float(reward))
+        fragment = _fragment(observations, outputs, actions, rewards, truncated, int(info["context"]))
+        values = self.bonus.process(fragment, learn=False)
+        return Recording(
+            context=int(info["context"]),
+            observations=observations,
+            words=words,
+            actions=actions,
+            rewards=rewards,
+            ending=str(info["end_status"]).replace("_", " "),
+            bonus=values.bonus_raw[:, 0],
+            bonus_episodic=values.bonus_episodic[:, 0],
+            bonus_global=values.bonus_global[:, 0],
+        )
+
+
+def _fragment(
+    observations: list[Observation],
+    outputs: list[PolicyOutput],
+    actions: list[int],
+    rewards: list[float],
+    truncated: bool,
+    context: int,
+) -> Fragment:
+    """A whole episode as a fragment of one environment: T rows, and the state it ended on."""
+    T = len(actions)
+    ends = np.zeros((T, 1), bool)
+    ends[-1] = True
+    starts = np.zeros((T + 1, 1), bool)
+    starts[[0, -1]] = True
+    features = torch.cat([output.features for output in [*outputs, outputs[-1]]])[:, None]
+    return Fragment(
+        observations={key: np.stack([row[key] for row in observations])[:, None] for key in observations[0]},
+        action=np.array(actions, np.int64)[:, None],
+        behaviour_logits=torch.stack([output.logits for output in outputs]).numpy(),
+        reward=np.array(rewards, np.float32)[:, None],
+        first=starts,
+        terminated=ends & (not truncated),
+        truncated=ends & truncated,
+        episode=np.array([0] * T + [1], np.int64)[:, None],
+        context=np.full((T + 1, 1), context, np.int64),
+        env_index=np.array([WATCHING], np.int64),
+        sequence=np.zeros(1, np.int64),
+        finals={key: observations[-1][key][None] for key in observations[0]},
+        final_index=np.array([[T - 1, 0]], np.int64),
+        policy_features=features.numpy(),
+    )
+
+
+def _unpickled(path: Path) -> Any:
+    with path.open("rb") as file:
+        return pickle.load(file)

@@ -1,0 +1,113 @@
+"""How a run is going, in one line: redrawn in place in a terminal, printed now and then when piped."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from typing import TextIO
+
+from bonuslab.platform.run.results import outcome_text
+
+PRINT_INTERVAL_SECONDS = 10.0
+"""Between two lines where the output is no terminal."""
+BAR_CELLS = 20
+RATE_SMOOTHING = 0.8
+"""Weight of the past in the speed that the time left is worked out from."""
+_BLOCKS = " ▏▎▍▌▋▊▉█"
+_START_OF_LINE, _CLEAR_TO_END = "\r", "\033[K"
+
+
+class Progress:
+    """Shows a run's state on a stream."""
+
+    def __init__(self, total_steps: int, file: TextIO | None = None) -> None:
+        self._total = total_steps
+        self._file = file or sys.stdout
+        self._live = self._file.isatty()
+        self._open = False
+        self._rate: float | None = None
+        self._printed_at = -PRINT_INTERVAL_SECONDS
+
+    def waiting(self, what: str) -> None:
+        """Say what is being waited for."""
+        if self._live:
+            self._redraw(f"{what} …")
+        else:
+            self._write(f"{what} …\n")
+
+    def update(self, row: Mapping[str, float]) -> None:
+        """Show the newest row of progress.csv."""
+        speed = row["env_steps_per_second"]
+        self._rate = speed if self._rate is None else RATE_SMOOTHING * self._rate + (1 - RATE_SMOOTHING) * speed
+        now = time.monotonic()
+        last = row["env_steps"] >= self._total
+        if self._live:
+            bar = f"{progress_bar(row['env_steps'] / self._total)} "
+            self._redraw(bar + progress_text(row, self._total, self._rate))
+        elif last or now - self._printed_at >= PRINT_INTERVAL_SECONDS:
+            self._printed_at = now
+            self._write(progress_text(row, self._total, self._rate) + "\n")
+
+    def note(self, text: str) -> None:
+        """Print a line that stays."""
+        self.end_line()
+        self._write(f"{text}\n")
+
+    def clear(self) -> None:
+        """Take back the line that is being drawn."""
+        if self._open:
+            self._write(f"{_START_OF_LINE}{_CLEAR_TO_END}")
+            self._open = False
+
+    def end_line(self) -> None:
+        """Leave the line as it is and go on below it."""
+        if self._open:
+            self._write("\n")
+            self._open = False
+
+    def _redraw(self, line: str) -> None:
+        # A line that wraps could not be drawn over.
+        room = max(20, shutil.get_terminal_size().columns - 1)
+        self._write(f"{_START_OF_LINE}{line[:room]}{_CLEAR_TO_END}")
+        self._open = True
+
+    def _write(self, text: str) -> None:
+        self._file.write(text)
+        self._file.flush()
+
+
+def progress_text(row: Mapping[str, float], total: int, rate: float) -> str:
+    """Steps, speed, how episodes go, bonus and time left; what is not known yet is a dash."""
+    steps = int(row["env_steps"])
+    left = max(0, total - steps) / rate if rate > 0 else float("inf")
+    parts = [
+        f"{steps:,}/{total:,} steps",
+        f"{row['env_steps_per_second']:,.0f}/s",
+        outcome_text(row),
+        f"bonus {_number(row.get('bonus/mean'), '.3g')}",
+        f"{duration(left)} left",
+    ]
+    return "  ".join(parts)
+
+
+def progress_bar(share: float) -> str:
+    """A bar of eighths of a cell."""
+    eighths = round(min(1.0, max(0.0, share)) * BAR_CELLS * 8)
+    full, rest = divmod(eighths, 8)
+    bar = "█" * full + (_BLOCKS[rest] if rest else "")
+    return f"{bar:<{BAR_CELLS}}▏"
+
+
+def duration(seconds: float) -> str:
+    """1:05 or 2:03:04; a dash where nobody knows."""
+    if seconds == float("inf"):
+        return "-"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)

@@ -1,0 +1,59 @@
+"""Ray for one run: started or joined quietly, left without a process behind."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import ray
+
+from bonuslab.algorithms.rllib.config import FragmentConfig
+from bonuslab.envs.errors import InvalidInput
+
+
+def silence_notices() -> None:
+    """Show errors of Ray and RLlib alone; their notices and deprecations are nothing a user can act on."""
+    for name in ("ray", "ray.rllib", "ray.tune", "ray.data"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    for category in (DeprecationWarning, FutureWarning):
+        warnings.filterwarnings("ignore", category=category)
+
+
+def cluster_address() -> str | None:
+    """Where the running cluster is, if the user has one: Ray's own variable RAY_ADDRESS."""
+    return os.environ.get("RAY_ADDRESS") or None
+
+
+@contextmanager
+def ray_session() -> Iterator[None]:
+    """Join the cluster at RAY_ADDRESS, or start Ray on this machine; leave or stop it at the end."""
+    address = cluster_address()
+    try:
+        # Without an address Ray would join any cluster it finds on this machine.
+        ray.init(
+            address=address or "local",
+            logging_level=logging.ERROR,
+            log_to_driver=False,
+            **({} if address else {"include_dashboard": False}),
+        )
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        if address is None:
+            raise
+        hint = "a cluster with token authentication also needs RAY_AUTH_MODE=token"
+        raise InvalidInput(f"no Ray cluster answers at RAY_ADDRESS={address}: {error} ({hint})") from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def require_room(config: FragmentConfig, available: dict[str, float]) -> None:
+    """Refuse a plan that needs more CPUs or GPUs than there are: Ray would wait for them without an end."""
+    request = config.algo_class.default_resource_request(config).required_resources
+    for kind in ("CPU", "GPU"):
+        needed, there = request.get(kind, 0.0), available.get(kind, 0.0)
+        if needed > there:
+            raise InvalidInput(f"this plan needs {needed:g} {kind}s, but there are {there:g}; choose another --plan")

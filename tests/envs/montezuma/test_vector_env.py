@@ -1,0 +1,193 @@
+"""VectorEnv of Montezuma's Revenge: their episodes, their streams, exact continuation, other processes."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bonuslab.envs import catalogue
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.envs.montezuma import MontezumaEnv, MontezumaVectorEnv
+from bonuslab.envs.montezuma.seeds import env_seed
+from bonuslab.envs.montezuma.sticky import StickyActions
+from bonuslab.envs.vector_env import EnvError, VectorStep
+
+ACTIONS = np.random.default_rng(0).integers(18, size=(60, 2))
+# Holding right makes the agent walk off the first ledge again and again, which costs all lives within some 150 steps.
+RIGHT = 3
+
+
+@pytest.fixture(scope="module")
+def envs() -> Iterator[MontezumaVectorEnv]:
+    made = MontezumaVectorEnv(2, seed=1, max_steps=25)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def fresh(envs: MontezumaVectorEnv) -> dict[str, Any]:
+    """The environments' state before their first episode; making emulators is what takes time here."""
+    return envs.get_state()
+
+
+def play(envs: MontezumaVectorEnv, actions: np.ndarray) -> list[Any]:
+    """All that the steps give, as values that can be compared."""
+    return [summary(envs.step(row)) for row in actions]
+
+
+def summary(step: VectorStep) -> Any:
+    finished = [
+        (one.env_index, one.length, one.total_reward, one.end_status, one.metrics, digest(one.final_observation))
+        for one in step.finished
+    ]
+    ends = (step.reward.tolist(), step.terminated.tolist(), step.truncated.tolist())
+    return digest(step.observations), *ends, finished
+
+
+def digest(observations: dict[str, np.ndarray]) -> dict[str, bytes]:
+    return {key: rows.tobytes() for key, rows in observations.items()}
+
+
+def test_envs_are_environments_side_by_side(envs: MontezumaVectorEnv, fresh: dict[str, Any]) -> None:
+    envs.set_state(fresh)
+    assert envs.contexts.tolist() == [-1, -1]
+    first = {key: rows.copy() for key, rows in envs.reset().items()}
+    assert envs.contexts.tolist() == [0, 0]
+    env = MontezumaEnv(seed=1, max_steps=25)
+    for env_index in range(2):
+        other = envs.observation_space.contains({key: rows[env_index] for key, rows in first.items()})
+        assert other
+    observation, _ = env.reset()
+    np.testing.assert_array_equal(observation["frames"], first["frames"][0])
+    differ = False
+    for row in ACTIONS:
+        row = np.array([row[0], row[0]])  # the same action in both environments
+        step = envs.step(row)
+        observation, reward, terminated, truncated, info = env.step(int(row[0]))
+        assert (reward, terminated, truncated) == (step.reward[0], step.terminated[0], step.truncated[0])
+        if truncated:
+            ended = step.finished[0]
+            assert (ended.env_index, ended.length, ended.end_status) == (0, 25, "step_limit")
+            assert ended.total_reward == info["points"]
+            assert ended.metrics == {"rooms": 1.0, "level": 0.0, "rooms_ever": 1.0}
+            for key, rows in observation.items():
+                np.testing.assert_array_equal(ended.final_observation[key], rows)
+            assert not np.array_equal(ended.final_observation["frames"], step.observations["frames"][0])
+            observation, _ = env.reset()
+        for key, rows in observation.items():
+            np.testing.assert_array_equal(step.observations[key][0], rows)
+        differ |= not np.array_equal(*step.observations["frames"])
+    assert differ  # other luck in the other environment
+    assert envs.rooms_ever == {1}
+
+
+def test_the_game_ends_when_the_lives_do() -> None:
+    env = MontezumaEnv(seed=2)
+    env.reset()
+    for _ in range(400):
+        observation, _, terminated, truncated, info = env.step(RIGHT)
+        if terminated or truncated:
+            break
+    assert terminated
+    assert not truncated
+    assert (info["lives"], info["end_status"]) == (0, "game_over")
+    with pytest.raises(InvalidInput, match="after the end of the episode"):
+        env.step(0)
+    again, _ = env.reset(seed=2)
+    assert env.observation_space.contains(again)
+    assert not np.array_equal(again["frames"], observation["frames"])
+
+
+def test_a_state_goes_on_exactly_across_episode_ends(envs: MontezumaVectorEnv, fresh: dict[str, Any]) -> None:
+    envs.set_state(fresh)
+    envs.reset()
+    play(envs, ACTIONS[:33])
+    state = pickle.loads(pickle.dumps(envs.get_state()))
+    expected = play(envs, ACTIONS[33:])
+    play(envs, ACTIONS[:7])  # elsewhere
+    shown = envs.set_state(state)
+    assert digest(shown) == digest(envs.set_state(state))
+    assert play(envs, ACTIONS[33:]) == expected
+    other = MontezumaVectorEnv(2, seed=9, max_steps=25)  # another object, with another past
+    other.reset()
+    play(other, ACTIONS[:5])
+    other.set_state(state)
+    assert play(other, ACTIONS[33:]) == expected
+    other.close()
+
+
+def test_other_processes_play_the_same(envs: MontezumaVectorEnv, fresh: dict[str, Any]) -> None:
+    envs.set_state(fresh)
+    start = digest(envs.reset())
+    expected = play(envs, ACTIONS[:30])
+    apart = MontezumaVectorEnv(2, seed=1, max_steps=25, processes=2)
+    try:
+        assert digest(apart.reset()) == start
+        assert play(apart, ACTIONS[:30]) == expected
+        assert play(apart, ACTIONS[30:40]) == play(envs, ACTIONS[30:40])
+        envs.set_state(apart.get_state())
+        assert play(apart, ACTIONS[40:]) == play(envs, ACTIONS[40:])
+        process = apart._groups[1]._process  # type: ignore[attr-defined]
+        process.kill()
+        process.wait()
+        with pytest.raises(EnvError, match="the process of environments 1 to 1 is gone"):
+            apart.step([0, 0])
+    finally:
+        apart.close()
+        apart.close()
+
+
+def test_seeds_streams_envs_and_held_out_runs_have_luck_of_their_own() -> None:
+    usual = {"seed": 1, "held_out": False, "stream": 0, "env_index": 0}
+    others: list[dict[str, Any]] = [{}, {"seed": 2}, {"held_out": True}, {"stream": 1}, {"env_index": 1}]
+    drawn = set()
+    for other in others:
+        sticky = StickyActions("frame", 0.25, env_seed(**{**usual, **other}))
+        drawn.add(tuple(tuple(sticky.actions(action)) for action in range(1, 18)))
+    assert len(drawn) == len(others)
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"contexts": "inf"}, "contexts 'inf' cannot be used on MontezumaRevenge; allowed: 1"),
+        ({"contexts": 3}, "contexts 3"),
+        ({"seed": -1}, "seed -1"),
+        ({"stream": 1.5}, "stream 1.5"),
+        ({"max_steps": 0}, "max_steps 0"),
+        ({"processes": -1}, "processes -1"),
+        ({"sticky": "never"}, "kind of sticky actions 'never'"),
+        ({"sticky_probability": "often"}, "sticky_probability 'often'"),
+        ({"stiky": "step"}, "unknown environment setting 'stiky'; did you mean sticky"),
+    ],
+)
+def test_bad_settings_are_refused(settings: dict[str, Any], text: str) -> None:
+    with pytest.raises(InvalidInput, match=text):
+        catalogue.make_vector_env("MontezumaRevenge", 1, **settings)
+    if not {"seed", "stream"} & set(settings):  # which are not a user's
+        with pytest.raises(InvalidInput, match=text):
+            catalogue.check_settings("MontezumaRevenge", **settings)
+
+
+def test_bad_actions_and_states_are_refused(envs: MontezumaVectorEnv, fresh: dict[str, Any]) -> None:
+    envs.set_state(fresh)
+    with pytest.raises(InvalidInput, match="step before reset"):
+        envs.step([0, 0])
+    envs.reset()
+    with pytest.raises(InvalidInput, match=r"actions of shape \(1,\)"):
+        envs.step([0])
+    with pytest.raises(InvalidInput, match="action 18 cannot be used"):
+        envs.step([0, 18])
+    with pytest.raises(InvalidInput, match="does not fit"):
+        envs.set_state({**fresh, "envs": fresh["envs"][:1]})
+
+
+def test_the_family_is_found_by_name() -> None:
+    assert catalogue.canonical_name("montezuma") == "MontezumaRevenge"
+    catalogue.check_settings("montezuma", contexts="1", sticky="step", processes=2, max_steps=100)
+    with pytest.raises(InvalidInput, match="unknown environment 'MontezumasRevenge'; did you mean MontezumaRevenge"):
+        catalogue.canonical_name("MontezumasRevenge")

@@ -1,0 +1,180 @@
+"""`bonuslab watch`."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from bonuslab.platform.cli.main import main
+from bonuslab.platform.pictures import bonus_plot
+from bonuslab.platform.pictures.bonus_plot import Series
+
+TINY = ["--serial", "--set", "envs_per_batch=4", "--set", "unroll_length_steps=8", "--set", "minibatches=2"]
+
+
+class Terminal(io.StringIO):
+    """Text output that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four batches of a run with a combined bonus, and two checkpoints."""
+    path = tmp_path_factory.mktemp("watch") / "run"
+    words = ["train", "MultiRoom-N2-S4", "--bonus", "e3b * rnd", *TINY, "--steps", "128", "--contexts", "2"]
+    assert main([*words, "--checkpoint-every", "64", "--evaluate-every", "0", "--out", str(path)]) == 0
+    return path
+
+
+def digests(folder: Path) -> dict[str, str]:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def test_the_end_is_printed_with_the_bonus_and_no_file_changes(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = digests(run)
+    outputs = []
+    for seed in ("1", "1", "2"):
+        assert main(["watch", str(run), "--seed", seed]) == 0
+        outputs.append(capsys.readouterr().out)
+    assert digests(run) == before
+    assert outputs[0] == outputs[1] != outputs[2]
+    for name in ("bonus", "episodic", "global"):
+        assert re.search(rf"^{name} +[0-9.e+-]+ [▁▂▃▄▅▆▇█]+$", outputs[0], re.MULTILINE)
+    assert re.search(r"sampled: (won|step limit|died) after \d+ steps, return .*, bonus .* in all", outputs[0])
+    assert "\033" not in outputs[0]
+
+
+def test_a_checkpoint_can_be_watched_by_itself(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    moved = tmp_path / "somewhere"
+    shutil.copytree(run / "checkpoints" / "checkpoint_000000000128", moved)
+    assert main(["watch", str(run), "--greedy", "--context", "11"]) == 0
+    from_run = capsys.readouterr().out
+    assert main(["watch", str(moved), "--greedy", "--context", "11"]) == 0
+    assert capsys.readouterr().out == from_run
+    assert "context 11, greedy" in from_run
+
+
+def test_gif_shows_both_episodes_and_grows_the_plot(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "out.gif"
+    assert main(["watch", str(run), "--episodes", "2", "--save", str(path)]) == 0
+    lengths = [int(text) for text in re.findall(r"after (\d+) steps", capsys.readouterr().out)]
+    assert len(lengths) == 2
+    with Image.open(path) as image:
+        assert image.n_frames == sum(lengths) + 2
+        drawn = []
+        for frame in (0, lengths[0]):
+            image.seek(frame)
+            pixels = np.asarray(image.convert("RGB")).reshape(-1, 3)
+            drawn.append([int((pixels == colour).all(-1).sum()) for colour in bonus_plot.SERIES_COLOURS])
+    assert (np.array(drawn[-1]) > np.array(drawn[0])).all()
+
+
+def test_png_has_a_strip_for_every_part(run: Path, tmp_path: Path) -> None:
+    path = tmp_path / "out.png"
+    assert main(["watch", str(run), "--save", str(path)]) == 0
+    with Image.open(path) as image:
+        colours = {colour for _, colour in image.convert("RGB").getcolors(1_000_000)}  # type: ignore[union-attr]
+    assert set(bonus_plot.SERIES_COLOURS) <= colours
+
+
+def test_terminal_is_redrawn_in_place(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("LINES", "40")
+    assert main(["watch", str(run), "--delay", "0"]) == 0
+    drawn = terminal.getvalue()
+    steps = int(re.findall(r"after (\d+) steps", drawn)[0])
+    assert len(re.findall(r"\033\[\d+A", drawn)) == steps
+    assert "\033[36m" in drawn
+
+
+def test_a_damaged_checkpoint_is_passed_over_in_a_run_and_refused_alone(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(run, copy)
+    damaged = copy / "checkpoints" / "checkpoint_000000000128"
+    (damaged / "algorithm_state.pkl").write_bytes(b"half")
+    assert main(["watch", str(copy)]) == 0
+    assert "algorithm_state.pkl does not match" in capsys.readouterr().err
+    assert main(["watch", str(damaged)]) == 2
+    assert "algorithm_state.pkl does not match" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["nowhere"], "nowhere"),
+        (["."], "neither"),
+        (["RUN", "--context", "-1"], "-1"),
+        (["RUN", "--episodes", "0"], "--episodes 0"),
+        (["RUN", "--seed", "-3"], "--seed -3"),
+        (["RUN", "--delay", "nan"], "nan"),
+        (["RUN", "--save", "out.jpg"], ".gif or .png"),
+    ],
+)
+def test_bad_input_is_named(
+    words: list[str],
+    named: str,
+    run: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["watch", *(str(run) if word == "RUN" else word for word in words)]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("bonuslab: ")
+    assert named in captured.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_run_has_nothing_to_watch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "checkpoints").mkdir()
+    assert main(["watch", str(tmp_path)]) == 2
+    assert "no checkpoint yet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("num_steps", [1, 7, 460, 2000])
+def test_panel_draws_every_peak_however_long_the_episode(num_steps: int) -> None:
+    values = np.zeros(num_steps)
+    values[num_steps // 2] = 3.0
+    series = [Series("bonus", "bonus: x", values)]
+    orange = bonus_plot.SERIES_COLOURS[0]
+    square = bonus_plot.SQUARE_PIXELS**2
+    last = bonus_plot.panel(series, num_steps, 480)
+    early = bonus_plot.panel(series, num_steps // 2, 480)
+    assert last.shape == early.shape
+    assert (early == orange).all(-1).sum() == square
+    highlighted = num_steps == 1  # the step the agent is at is drawn in white
+    assert ((last == orange).all(-1).sum() > square) is not highlighted
+
+
+def test_a_bonus_without_any_value_draws_nothing() -> None:
+    series = [Series("bonus", "bonus: none", np.zeros(5))]
+    assert bonus_plot.text_lines(series, 5, 80, colour=False) == ["bonus" + " " * 12 + "0 ▁▁▁▁▁"]
+    assert bonus_plot.text_lines(series, 0, 80, colour=False)[0].endswith("- ")
+    assert (bonus_plot.panel(series, 5, 480) == bonus_plot.SERIES_COLOURS[0]).all(-1).sum() == 81
+
+
+@pytest.mark.parametrize("bonus", ["none", "agac", "e3b(encoder=policy)"])
+def test_bonuses_with_other_needs_can_be_watched(
+    bonus: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["train", "MultiRoom-N2-S4", "--bonus", bonus, *TINY, "--steps", "32", "--evaluate-every", "0"]
+    assert main([*words, "--out", str(tmp_path / "run")]) == 0
+    assert main(["watch", str(tmp_path / "run")]) == 0
+    assert "episodic " not in capsys.readouterr().out

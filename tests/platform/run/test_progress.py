@@ -1,0 +1,110 @@
+"""The progress line and progress.csv."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from bonuslab.platform.run.progress import Progress, duration, progress_bar, progress_text
+from bonuslab.platform.run.progress_table import ProgressTable
+from bonuslab.platform.run.results import outcome_text
+
+ROW = {
+    "env_steps": 12_288,
+    "env_steps_per_second": 3456.7,
+    "episode_return": -0.25,
+    "win_rate": 0.255,
+    "bonus/mean": 0.0312,
+}
+
+
+class Terminal(io.StringIO):
+    """Text output that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_line_says_it_all() -> None:
+    line = progress_text(ROW, 300_000, 1000.0)
+    assert line == "12,288/300,000 steps  3,457/s  return -0.25  won 26%  bonus 0.0312  4:48 left"
+
+
+def test_what_is_not_known_is_a_dash() -> None:
+    line = progress_text({"env_steps": 10, "env_steps_per_second": 0.0}, 100, 0.0)
+    assert line == "10/100 steps  0/s  return -  won -  bonus -  - left"
+
+
+def test_what_an_environment_measures_stands_for_wins() -> None:
+    row = {"episode_return": 0.0, "win_rate": 0.0, "episode_length": 500.0, "episode_coverage": 0.344}
+    assert outcome_text(row) == "return 0.00  coverage 0.34"
+    place = "evaluation/sampled"
+    evaluated = {"episode_return_mean": 100.0, "episode_return_std": 1.0, "win_rate": 0.0, "num_episodes": 4.0}
+    rooms = {"rooms": 2.5, "rooms_ever": 3.0, "episode_len_mean": 4500.0}
+    row |= {f"{place}/{name}": value for name, value in (evaluated | rooms).items()}
+    assert outcome_text(row, place) == "return 100.00  rooms 2.50  rooms ever 3.00"
+
+
+def test_terminal_line_is_redrawn_in_place_and_never_wraps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    terminal = Terminal()
+    progress = Progress(300_000, terminal)
+    progress.waiting("starting Ray")
+    progress.update(ROW)
+    progress.update({**ROW, "env_steps": 20_000})
+    progress.note("a note")
+    drawn = terminal.getvalue()
+    assert drawn.count("\n") == 2
+    lines = drawn.split("\n")[0].split("\r")[1:]
+    assert len(lines) == 3
+    assert all(len(line.removesuffix("\033[K")) <= 59 for line in lines)
+
+
+def test_piped_output_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([100.0, 101.0, 109.0, 111.0, 112.0])
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    out = io.StringIO()
+    progress = Progress(50_000, out)
+    for steps in (10_000, 20_000, 30_000, 40_000, 50_000):
+        progress.update({**ROW, "env_steps": steps})
+    progress.end_line()
+    assert [line.split("/")[0] for line in out.getvalue().splitlines()] == ["10,000", "40,000", "50,000"]
+    assert "\r" not in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.4, "0:00"), (59.6, "1:00"), (3600, "1:00:00"), (7384, "2:03:04"), (float("inf"), "-")]
+)
+def test_duration(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_bar_has_one_length_and_fills_up() -> None:
+    assert {len(progress_bar(share)) for share in (-1, 0, 0.013, 0.5, 0.999, 1, 2)} == {21}
+    assert progress_bar(0.5).count("█") == 10
+
+
+def test_table_grows_columns_and_keeps_rows(tmp_path: Path) -> None:
+    table = ProgressTable(tmp_path / "progress.csv")
+    table.append({"env_steps": 10, "episode_return": 0.5})
+    table.append({"env_steps": 20, "entropy": 1 / 3})
+    table.append({"env_steps": 30, "episode_return": -1.0, "entropy": 0.25})
+    expected = "env_steps,episode_return,entropy\n10,0.5,\n20,,0.33333333\n30,-1,0.25\n"
+    assert (tmp_path / "progress.csv").read_text() == expected
+    assert ProgressTable(tmp_path / "progress.csv").rows()[1] == {
+        "env_steps": "20",
+        "episode_return": "",
+        "entropy": "0.33333333",
+    }
+
+
+def test_cutting_forgets_later_rows_and_a_half_written_one(tmp_path: Path) -> None:
+    path = tmp_path / "progress.csv"
+    path.write_text("env_steps,entropy\n10,1\n20,2\n30,3\n40,")
+    table = ProgressTable(path)
+    assert table.cut_after(20) == {"env_steps": "20", "entropy": "2"}
+    table.append({"env_steps": 25, "entropy": 5})
+    assert path.read_text() == "env_steps,entropy\n10,1\n20,2\n25,5\n"
+    assert table.cut_after(0) is None
