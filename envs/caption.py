@@ -1,4 +1,4 @@
-"""A line of text below a picture."""
+"""A caption below a picture."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ LINE_PIXELS = 30
 MARGIN_PIXELS = 10
 
 
-def captioned(picture: np.ndarray, line: str) -> np.ndarray:
-    """[H, W, 3]: a picture on black with a line below, cut where there is no room."""
+def captioned(picture: np.ndarray, caption: str) -> np.ndarray:
+    """[H, W, 3]: the picture on black with a one-line caption below, truncated to its width."""
     height, width = picture.shape[:2]
     canvas = Image.new("RGB", (width + 2 * MARGIN_PIXELS, height + MARGIN_PIXELS + LINE_PIXELS), BACKGROUND)
     canvas.paste(Image.fromarray(picture), (MARGIN_PIXELS, MARGIN_PIXELS))
-    while line and _font().getlength(line) > width:
-        line = line[:-1]
+    while caption and font().getlength(caption) > width:
+        caption = caption[:-1]
     middle = height + MARGIN_PIXELS + LINE_PIXELS // 2
-    ImageDraw.Draw(canvas).text((MARGIN_PIXELS, middle), line, TEXT_COLOUR, _font(), anchor="lm")
+    ImageDraw.Draw(canvas).text((MARGIN_PIXELS, middle), caption, TEXT_COLOUR, font(), anchor="lm")
     return np.asarray(canvas)
 
 
 @cache
-def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    return ImageFont.load_default(FONT_PIXELS)
+def font(pixels: int = FONT_PIXELS) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    """Pillow's default font."""
+    return ImageFont.load_default(pixels)

@@ -1,6 +1,7 @@
-"""Environments by name: which family a name belongs to, and the environments it stands for.
+"""Environments by name: which family a name belongs to, and the vector envs it stands for.
 
 A family is imported when one of its names is first asked for, so that nobody needs the simulators of the others.
+Wherever a name is taken, a Gymnasium class or a function that makes an environment is too.
 """
 
 from __future__ import annotations
@@ -8,19 +9,65 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from bonuslab.envs.errors import InvalidInput
+from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.envs.family import Family
+from bonuslab.envs.gym.family import FAMILY as GYM
+from bonuslab.envs.gym.making import find_maker, known_names
+from bonuslab.envs.gym.registry import USER_ENVIRONMENTS, MakeEnv, name_of
 from bonuslab.envs.vector_env import VectorEnv
 
-_BEGINNINGS = {"apartments": "habitat", "hm3d": "habitat", "montezuma": "montezuma"}
-"""Family by how a name begins, in small letters; every other name is a MiniHack task."""
-_OTHERWISE = "minihack"
+_PREFIXES = {"apartments": "habitat", "hm3d": "habitat", "montezuma": "montezuma"}
+"""Family by how a name begins, in lower case."""
+_EXAMPLES = ("Apartments", "HM3D", "MontezumaRevenge")
+_HINT = "see `bonuslab tasks`, or use a Gymnasium id such as CartPole-v1, or 'package.module:make_env'"
 
 
-def find(name: str) -> Family:
-    """The family that the environment called `name` belongs to."""
-    text = str(name).strip().lower()
-    family = next((family for start, family in _BEGINNINGS.items() if text.startswith(start)), _OTHERWISE)
+def find(name: str | MakeEnv) -> Family:
+    """The family of an environment: the user's names come first, then MiniHack's and others', then Gymnasium's."""
+    text = name_of(name)
+    if text in USER_ENVIRONMENTS:
+        return GYM
+    for prefix, family in _PREFIXES.items():
+        if text.lower().startswith(prefix):
+            return _import(family, text)
+    try:
+        minihack = _import("minihack", text)
+    except InvalidInput as error:  # not installed: only its own names need it
+        if find_maker(text) is None:
+            raise InvalidInput(f"{_unknown(text)} (as a MiniHack task, {error})") from error
+        return GYM
+    try:
+        minihack.canonical_name(text)
+    except InvalidInput as error:
+        if find_maker(text) is None:
+            raise _unknown(text) from error
+        return GYM
+    return minihack
+
+
+def canonical_name(name: str | MakeEnv) -> str:
+    """The full name of an environment; an unknown one raises `InvalidInput`."""
+    return find(name).canonical_name(name_of(name))
+
+
+def check_settings(name: str | MakeEnv, **settings: Any) -> None:
+    """Refuse contexts and settings that the environment does not have, and missing data."""
+    find(name).check_settings(name_of(name), **settings)
+
+
+def make_held_out_vector_env(name: str | MakeEnv, num_envs: int, **settings: Any) -> VectorEnv:
+    """A vector env for evaluation: all contexts that training never meets, or independent randomness on the only one."""
+    if find(name).many_contexts:
+        settings["contexts"] = "inf"
+    return make_vector_env(name, num_envs, held_out=True, **settings)
+
+
+def make_vector_env(name: str | MakeEnv, num_envs: int, **settings: Any) -> VectorEnv:
+    """A vector env of N envs; a bad name or setting raises `InvalidInput`."""
+    return find(name).make_vector_env(name_of(name), num_envs, **settings)
+
+
+def _import(family: str, name: str) -> Family:
     module = f"bonuslab.envs.{family}.family"
     try:
         return import_module(module).FAMILY
@@ -30,23 +77,11 @@ def find(name: str) -> Family:
         raise InvalidInput(f"{name!r} needs the Python package {error.name!r}, which is not installed") from error
 
 
-def canonical_name(name: str) -> str:
-    """The full name of the environment meant by `name`; an unknown one raises `InvalidInput`."""
-    return find(name).canonical_name(name)
-
-
-def check_settings(name: str, **settings: Any) -> None:
-    """Refuse contexts and settings that the environment called `name` does not have, and missing data."""
-    find(name).check_settings(name, **settings)
-
-
-def make_held_out_vector_env(name: str, num_envs: int, **settings: Any) -> VectorEnv:
-    """VectorEnv that play what training never meets: of as many contexts as there are, if there is more than one."""
-    if find(name).many_contexts:
-        settings["contexts"] = "inf"
-    return make_vector_env(name, num_envs, held_out=True, **settings)  # of a single context: with luck of their own
-
-
-def make_vector_env(name: str, num_envs: int, **settings: Any) -> VectorEnv:
-    """N environments of the environment called `name`; a bad name or setting raises `InvalidInput`."""
-    return find(name).make_vector_env(name, num_envs, **settings)
+def _unknown(name: str) -> InvalidInput:
+    try:
+        tasks = import_module("bonuslab.envs.minihack.tasks").TASKS
+    except ModuleNotFoundError:
+        tasks = ()
+    short = [task.removeprefix("MiniHack-").removesuffix("-v0") for task in tasks]
+    others = [known for known in known_names() if not known.startswith("bonuslab/")]  # those are MiniHack's again
+    return unknown("environment", name, [*short, *_EXAMPLES, *others], _HINT)

@@ -1,21 +1,31 @@
-"""The error that a user's input causes: it names the value, says what is allowed, and ends with status 2."""
+"""The error for invalid user input: it names the value and what is allowed; the command exits with status 2."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from numbers import Integral
 
 
 class InvalidInput(ValueError):  # noqa: N818 (it reads as what it is: `raise InvalidInput("...")`)
-    """A value the user gave cannot be used. The command line prints the text alone and exits with 2."""
+    """Invalid user input. The command line prints only the message and exits with status 2."""
 
 
-def unknown(kind: str, value: object, allowed: Iterable[str]) -> InvalidInput:
-    """An error for a name that is not among `allowed`, with the nearest valid names."""
+def unknown(kind: str, value: object, allowed: Iterable[str], hint: str | None = None) -> InvalidInput:
+    """The error for a name that is not in `allowed`; suggests the closest ones, or else `hint` or all of them."""
     names = sorted(allowed)
     lowered = {name.lower(): name for name in names}
     near = difflib.get_close_matches(str(value).lower(), lowered, n=3, cutoff=0.5)
     text = f"unknown {kind} {value!r}"
     if near:
         return InvalidInput(f"{text}; did you mean {' or '.join(lowered[name] for name in near)}?")
-    return InvalidInput(f"{text}; allowed: {', '.join(names)}")
+    return InvalidInput(f"{text}; {hint or 'allowed: ' + ', '.join(names)}")
+
+
+def check_integer(name: str, value: object, low: int, high: int | None = None) -> int:
+    """`value` as an int; rejects what is no integer or outside [low, high]."""
+    integer = isinstance(value, Integral) and not isinstance(value, bool)
+    if not integer or value < low or (high is not None and value > high):  # type: ignore[operator]
+        allowed = f"whole numbers from {low}" + ("" if high is None else f" to {high}")
+        raise InvalidInput(f"{name} {value!r} cannot be used; allowed: {allowed}")
+    return int(value)  # type: ignore[call-overload]

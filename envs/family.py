@@ -1,4 +1,4 @@
-"""What a family of environments offers to everything that knows environments by name."""
+"""The interface of a family of environments, and of the album that draws its episodes."""
 
 from __future__ import annotations
 
@@ -12,82 +12,78 @@ from bonuslab.envs.errors import unknown
 from bonuslab.envs.vector_env import VectorEnv
 
 COMMON_SETTINGS = ("contexts", "seed", "held_out", "stream")
-"""Of environments and environments of every family; see `Family.make_vector_env`."""
+"""Settings that every family has; see `Family.make_vector_env`."""
 
 
 class Album(Protocol):
-    """Keeps the moments of one or more episodes, and draws them when they are over.
+    """Records snapshots of one or more episodes and draws them later.
 
-    A moment is what an environment is like after a reset or a step. Moments are numbered from 0 in the order added.
+    A snapshot is taken after every reset and step; snapshots are numbered from 0 in the order added.
     """
 
-    steps_a_frame: int
-    """How many steps of an episode one picture of a video stands for."""
+    steps_per_frame: int
+    """Episode steps per video frame."""
     colours: np.ndarray
-    """[n, 3] uint8: those that a video in 256 colours must not lose."""
+    """[n, 3] uint8: colours that a 256-colour video must keep."""
     has_more_colours: bool
-    """Whether its pictures have further ones."""
+    """Whether its pictures have others too."""
 
     def add(self, observation: dict[str, np.ndarray], env: Any) -> str:
-        """Keep the moment that `env` is in and has shown as `observation`; a few words about it."""
+        """Take a snapshot of `env`, which returned `observation`, and describe it in a few words."""
         ...
 
-    def pictures(self, lines: Sequence[tuple[int, str]]) -> Iterator[np.ndarray]:
-        """RGB pictures [H, W, 3] of some moments, all of one size, with a line of text below each.
-
-        `lines` are numbers of moments, in rising order, and their texts.
-        """
+    def pictures(self, captions: Sequence[tuple[int, str]]) -> Iterator[np.ndarray]:
+        """Captioned RGB pictures [H, W, 3], all of one size, of some snapshots: (number, caption), in rising order."""
         ...
 
-    def summary(self, line: str) -> np.ndarray:
-        """RGB picture [H, W, 3] of the last episode, with a line of text below."""
+    def summary(self, caption: str) -> np.ndarray:
+        """Captioned RGB picture [H, W, 3] of the last episode."""
         ...
 
-    def text(self, moment: int, width: int, colour: bool) -> list[str]:
-        """A moment in letters for a terminal of so many columns; nothing where letters cannot show it."""
+    def text(self, snapshot: int, width: int, colour: bool) -> list[str]:
+        """A snapshot as text for a terminal `width` columns wide; empty if text cannot show it."""
         ...
 
 
 class Family(Protocol):
     """Environments that share a naming scheme and an implementation.
 
-    A family is one module, `envs/<family>/family.py`, with an object `FAMILY` of this kind; `envs/catalogue.py` says
-    which names are its own. Everything a user can get wrong raises `InvalidInput` here, before anything is started.
+    A family is one module, `envs/<family>/family.py`, with an object `FAMILY` of this type; `envs/catalogue.py` maps
+    names to families. Invalid user input raises `InvalidInput` here, before anything is started.
     """
 
     name: str
     """`minihack`, `habitat`, `montezuma`."""
     settings: tuple[str, ...]
-    """Those of its environments that a run may choose, besides the `COMMON_SETTINGS`."""
+    """Settings a run may choose, besides the `COMMON_SETTINGS`."""
     many_contexts: bool
     """Whether there is more than one context."""
 
     def canonical_name(self, name: str) -> str:
-        """The full name of the environment meant by `name`; an unknown one is refused."""
+        """The full name of environment `name`; rejects an unknown one."""
         ...
 
     def check_settings(self, name: str, **settings: Any) -> None:
-        """Refuse `contexts` (a number or `inf`) and settings that this environment does not have, and missing data."""
+        """Reject invalid `contexts` (a number or `inf`) and settings, and missing data."""
         ...
 
     def make_vector_env(self, name: str, num_envs: int, **settings: Any) -> VectorEnv:
-        """N environments.
+        """A vector env with the family's own `settings` and the common ones; rejects unknown settings.
 
-        Every family understands `contexts`, `seed`, `held_out` (evaluation: only contexts that training never meets,
-        if there are any) and `stream` (a number that differs between runners, and between lives of a runner), and its
-        own `settings`. An unknown setting is refused.
+        `held_out` (for evaluation) plays only contexts that training never sees, if there are any. `stream` is a
+        number that differs between runners, and between restarts of a runner.
         """
         ...
 
     def make_env(self, name: str, **settings: Any) -> gym.Env[Any, Any]:
-        """One environment with the settings of environments, to be watched; `stream` may be several numbers.
+        """One environment, for watching, with the same settings; `stream` may be several numbers.
 
-        `reset(options={"context": id})` starts on a context; `info` has the `context`, and at the end `end_status`.
+        `reset(options={"context": id})` chooses the context; `info` has the `context` and the `end_status`.
         """
         ...
 
     def action_names(self, name: str) -> Sequence[str]:
-        """What each action is called."""
+        """The name of each action."""
         ...
 
     def album(self) -> Album:
@@ -95,8 +91,8 @@ class Family(Protocol):
         ...
 
 
-def refuse_unknown_settings(settings: Iterable[str], own: Sequence[str]) -> None:
-    """Refuse settings that are neither common ones nor a family's own."""
+def reject_unknown_settings(settings: Iterable[str], own: Sequence[str]) -> None:
+    """Reject settings that are neither common nor the family's own."""
     for setting in settings:
         if setting not in COMMON_SETTINGS and setting not in own:
             raise unknown("environment setting", setting, own)

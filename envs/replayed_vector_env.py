@@ -1,4 +1,4 @@
-"""VectorEnv of episodes that are objects of their own and are saved as what was done in them, to be played again."""
+"""A vector env whose state is each episode's context and actions; restoring replays them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from bonuslab.envs.contexts import ContextSampler
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.envs.vector_env import EnvError, FinishedEpisode, Observations, VectorStep, actions_of_all, hand_out
+from bonuslab.envs.vector_env import EnvError, FinishedEpisode, Observations, VectorStep, check_actions, write_out
 
 
-class Episode(Protocol):
-    """One environment's environment. It writes its observations into buffers that it was given."""
+class ReplayableEpisode(Protocol):
+    """The episodes of one env. They write their observations into given buffers."""
 
     @property
     def context(self) -> int | None:
-        """Of the running episode; None before the first."""
+        """The current episode's; None before the first."""
         ...
 
     @property
@@ -38,7 +39,7 @@ class Episode(Protocol):
 
     @property
     def observation(self) -> Mapping[str, np.ndarray]:
-        """The newest one."""
+        """The latest one."""
         ...
 
     def begin(self, context: int) -> None:
@@ -46,7 +47,7 @@ class Episode(Protocol):
         ...
 
     def step(self, action: Any) -> float:
-        """Take an action; the reward."""
+        """Take an action and return its reward."""
         ...
 
     def get_state(self) -> Any:
@@ -54,46 +55,30 @@ class Episode(Protocol):
         ...
 
     def set_state(self, state: Any) -> None:
-        """Play up to where it was."""
+        """Replay the actions of `state`."""
         ...
 
     def close(self) -> None:
-        """Give back what it holds."""
-        ...
-
-
-class Sampler(Protocol):
-    """Where an environment's contexts come from."""
-
-    def draw(self) -> int:
-        """The next one."""
-        ...
-
-    def get_state(self) -> Any:
-        """Where it is."""
-        ...
-
-    def set_state(self, state: Any) -> None:
-        """Go on where it was."""
+        """Release all resources."""
         ...
 
 
 class ReplayedVectorEnv(ABC):
-    """What environments of such episodes share; see `bonuslab.envs.vector_env.VectorEnv`."""
+    """Steps N replayable episodes; see `bonuslab.envs.vector_env.VectorEnv`."""
 
     def __init__(
         self,
         name: str,
-        samplers: Sequence[Sampler],
+        samplers: Sequence[ContextSampler],
         observations: Observations,
-        make_episode: Callable[[Observations], Episode],
+        make_episode: Callable[[Observations], ReplayableEpisode],
     ) -> None:
-        """Episodes write into their rows of `observations`; `name` says what they are of."""
+        """Episode i writes into row i of `observations`; `name` appears in error messages."""
         self._name = name
         self.num_envs = len(samplers)
         self._samplers = samplers
         self._observations = observations
-        self._episodes: list[Episode] = []
+        self._episodes: list[ReplayableEpisode] = []
         self._started = False
         try:
             for env_index in range(self.num_envs):
@@ -104,42 +89,42 @@ class ReplayedVectorEnv(ABC):
 
     @property
     def contexts(self) -> np.ndarray:
-        """[N] int64: the context of each environment's running episode, -1 before the first."""
+        """[N] int64: the context of each env's current episode, -1 before the first."""
         ids = [-1 if episode.context is None else episode.context for episode in self._episodes]
         return np.array(ids, dtype=np.int64)
 
     def reset(self, out: Observations | None = None) -> Observations:
-        """Start a new episode in every environment."""
+        """Start a new episode in every env."""
         for env_index in range(self.num_envs):
             self._begin(env_index)
         self._started = True
-        return hand_out(self._observations, out)
+        return write_out(self._observations, out)
 
     def step(self, actions: np.ndarray | Sequence[int], out: Observations | None = None) -> VectorStep:
-        """Take one action in every environment."""
-        chosen = self._checked(actions_of_all(actions, self.num_envs, self._started))
+        """Take one action in every env."""
+        chosen = self._check_actions(check_actions(actions, self.num_envs, self._started))
         rewards: list[float] = []
         terminated, truncated = np.zeros(self.num_envs, np.bool_), np.zeros(self.num_envs, np.bool_)
         finished: list[FinishedEpisode] = []
         env_index = 0
-        self._foresee(chosen)
-        try:  # one for all environments: a context manager for each would show in the speed
+        self._prefetch(chosen)
+        try:  # one for all envs: a context manager per env would cost measurable time
             for env_index, (episode, action) in enumerate(zip(self._episodes, chosen, strict=True)):
                 rewards.append(episode.step(action))
                 if episode.status != "running":
                     finished.append(self._finished(env_index))
-                    (truncated if episode.status == "step_limit" else terminated)[env_index] = True
+                    (truncated if self._is_truncated(episode) else terminated)[env_index] = True
                     self._begin(env_index)
         except EnvError:
             raise
         except Exception as error:
             raise self._error(env_index, error) from error
         return VectorStep(
-            hand_out(self._observations, out), np.array(rewards, np.float32), terminated, truncated, finished
+            write_out(self._observations, out), np.array(rewards, np.float32), terminated, truncated, finished
         )
 
     def get_state(self) -> dict[str, Any]:
-        """Context and actions of every environment's episode, and where its sampler is."""
+        """Context and actions of every episode, and the state of its sampler."""
         return {
             "name": self._name,
             "episodes": [episode.get_state() for episode in self._episodes],
@@ -147,38 +132,42 @@ class ReplayedVectorEnv(ABC):
         }
 
     def set_state(self, state: dict[str, Any], out: Observations | None = None) -> Observations:
-        """Play every environment's episode again up to where it was."""
+        """Replay every episode up to where it was."""
         if state["name"] != self._name or len(state["episodes"]) != self.num_envs:
             raise InvalidInput(
-                f"a state of {len(state['episodes'])} environments of {state['name']} does not fit "
-                f"{self.num_envs} environments of {self._name}"
+                f"a state of {len(state['episodes'])} envs of {state['name']} does not fit "
+                f"{self.num_envs} envs of {self._name}"
             )
         for env_index, episode in enumerate(self._episodes):
             self._samplers[env_index].set_state(state["samplers"][env_index])
-            with self._named(env_index):
+            with self._locating_errors(env_index):
                 episode.set_state(state["episodes"][env_index])
         self._started = all(episode is not None for episode in state["episodes"])
-        return hand_out(self._observations, out)
+        return write_out(self._observations, out)
 
     def close(self) -> None:
-        """Close every episode. A second call does nothing."""
+        """Close every episode; idempotent."""
         for episode in self._episodes:
             episode.close()
         self._started = False
 
     @abstractmethod
-    def _checked(self, actions: np.ndarray) -> list[Any]:
-        """Actions [N] as episodes take them; a bad one is refused."""
+    def _check_actions(self, actions: np.ndarray) -> list[Any]:
+        """Actions [N] as episodes take them; rejects invalid ones."""
 
-    def _foresee(self, actions: list[Any]) -> None:  # noqa: B027 (most have nothing to do)
-        """Hear what all environments are about to do, before the first does it."""
+    def _prefetch(self, actions: list[Any]) -> None:  # noqa: B027 (optional)
+        """Called with all actions before the first env steps, so that simulators can start in parallel."""
+
+    def _is_truncated(self, episode: Any) -> bool:
+        """Whether an ended episode was cut short rather than terminated."""
+        return episode.status == "step_limit"
 
     def _metrics(self, episode: Any) -> dict[str, float]:
-        """Further numbers of an episode that has ended."""
+        """Additional metrics of a finished episode."""
         return {}
 
     def _begin(self, env_index: int) -> None:
-        with self._named(env_index):
+        with self._locating_errors(env_index):
             self._episodes[env_index].begin(self._samplers[env_index].draw())
 
     def _finished(self, env_index: int) -> FinishedEpisode:
@@ -195,8 +184,8 @@ class ReplayedVectorEnv(ABC):
         )
 
     @contextmanager
-    def _named(self, env_index: int) -> Iterator[None]:
-        """Say in which environment and on which context something failed."""
+    def _locating_errors(self, env_index: int) -> Iterator[None]:
+        """Add the env and its context to the message of any error."""
         try:
             yield
         except Exception as error:
@@ -204,4 +193,4 @@ class ReplayedVectorEnv(ABC):
 
     def _error(self, env_index: int, error: Exception) -> EnvError:
         context = self._episodes[env_index].context
-        return EnvError(f"environment {env_index} of {self.num_envs}, {self._name}, context {context}: {error}")
+        return EnvError(f"env {env_index} of {self.num_envs}, {self._name}, context {context}: {error}")

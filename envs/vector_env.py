@@ -1,4 +1,4 @@
-"""What a batch of environments in one process offers, whatever the environment."""
+"""The vector env interface that every family of environments implements."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 from bonuslab.envs.errors import InvalidInput
 
 Observations = dict[str, np.ndarray]
-"""By key, [N, ...] for N environments."""
+"""By key, [N, ...] for N envs."""
 
 
 class EnvError(RuntimeError):
-    """An environment failed; the text says in which environment and on which task and context."""
+    """An env failed; the message names the env, its task and its context."""
 
 
 @dataclass(slots=True)
@@ -26,21 +26,21 @@ class FinishedEpisode:
     env_index: int
     context: int
     length: int
-    """Steps, the last one included."""
+    """In steps, including the last."""
     total_reward: float
     end_status: str
     final_observation: dict[str, np.ndarray]
-    """The true last observation, in arrays that nobody writes to any more."""
+    """The true last observation, as copies that are never overwritten."""
     metrics: dict[str, float] = field(default_factory=dict)
-    """Further numbers of the episode, such as the share of a house that was seen; results show their means."""
+    """Additional metrics of the episode, such as coverage; results report their means."""
 
 
 @dataclass(slots=True)
 class VectorStep:
-    """What one step of all environments gave."""
+    """The result of stepping all envs once."""
 
     observations: Observations
-    """[N, ...]; of an environment whose episode ended, already the first of its next episode."""
+    """[N, ...]; where an episode ended, the first observation of the next one."""
     reward: np.ndarray  # [N] float32
     terminated: np.ndarray  # [N] bool
     truncated: np.ndarray  # [N] bool
@@ -48,49 +48,42 @@ class VectorStep:
 
 
 class VectorEnv(Protocol):
-    """N environments stepped together. An environment whose episode ends starts the next one within the same step."""
+    """N envs stepped together. An env whose episode ends starts the next one within the same step."""
 
     num_envs: int
     observation_space: gym.spaces.Dict
-    """Of one environment."""
+    """Of one env."""
     action_space: gym.spaces.Discrete
-    """Of one environment."""
+    """Of one env."""
 
     @property
     def contexts(self) -> np.ndarray:
-        """[N] int64: the context of each environment's running episode."""
+        """[N] int64: the context of each env's current episode."""
         ...
 
     def reset(self, out: Observations | None = None) -> Observations:
-        """Start a new episode in every environment; the first observations, written into `out` if given."""
+        """Start a new episode in every env and return the first observations, written into `out` if given."""
         ...
 
     def step(self, actions: np.ndarray, out: Observations | None = None) -> VectorStep:
-        """Take one action [N] in every environment. Without `out`, the next call overwrites the observations."""
+        """Take one action [N] in every env. Without `out`, the next call overwrites the observations."""
         ...
 
     def get_state(self) -> dict[str, Any]:
-        """Everything `set_state` needs to go on exactly; can be pickled."""
+        """Picklable state from which `set_state` resumes exactly."""
         ...
 
     def set_state(self, state: dict[str, Any], out: Observations | None = None) -> Observations:
-        """Go on where `get_state` was called; the observations of that moment."""
+        """Resume from `get_state` and return the observations at that point."""
         ...
 
     def close(self) -> None:
-        """Give back memory, files and directories."""
+        """Release memory, files and directories."""
         ...
 
 
-def check_num_envs(num_envs: object) -> int:
-    """`num_envs` as a number."""
-    if isinstance(num_envs, bool) or not isinstance(num_envs, int | np.integer) or num_envs < 1:
-        raise InvalidInput(f"num_envs {num_envs!r} cannot be used; allowed: whole numbers from 1")
-    return int(num_envs)
-
-
-def hand_out(observations: Observations, out: Observations | None) -> Observations:
-    """The environments' own arrays, or a caller's with the same contents."""
+def write_out(observations: Observations, out: Observations | None) -> Observations:
+    """The vector env's own arrays, or the caller's `out` with the same contents."""
     if out is None:
         return observations
     for key, array in observations.items():
@@ -98,11 +91,21 @@ def hand_out(observations: Observations, out: Observations | None) -> Observatio
     return out
 
 
-def actions_of_all(actions: np.ndarray | Sequence[int], num_envs: int, started: bool) -> np.ndarray:
-    """[N]: one action for every environment, not yet checked one by one."""
+def check_actions(actions: np.ndarray | Sequence[int], num_envs: int, started: bool) -> np.ndarray:
+    """[N]: one action per env; their values are not checked yet."""
     if not started:
         raise InvalidInput("step before reset: call reset() first")
     array = np.asarray(actions)
     if array.shape != (num_envs,):
         raise InvalidInput(f"actions of shape {array.shape} cannot be used; allowed: ({num_envs},)")
     return array
+
+
+def check_action(action: object, names: Sequence[str], env: str) -> int:
+    """`action` as an index into `names`, the actions of `env`."""
+    integer = isinstance(action, int | np.integer) or (isinstance(action, np.ndarray) and action.shape == ())
+    index = int(action) if integer else -1  # type: ignore[call-overload]
+    if isinstance(action, bool) or not 0 <= index < len(names):
+        allowed = ", ".join(f"{number} {name}" for number, name in enumerate(names))
+        raise InvalidInput(f"action {action!r} cannot be used on {env}; allowed: {allowed}")
+    return index

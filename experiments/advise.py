@@ -9,9 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from bonuslab.envs.contexts import parse_count
 from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.envs.minihack import task as find_task
-from bonuslab.envs.minihack.contexts import parse_count
 from bonuslab.experiments.value_functions.estimates import Estimates
 from bonuslab.experiments.value_functions.paper_similarity import PaperSimilarity, nearest
 from bonuslab.experiments.value_functions.prediction import (

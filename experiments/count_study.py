@@ -22,7 +22,7 @@ from typing import Any
 from bonuslab.experiments.count_tables.rows import ADAPTIVE, KINDS, PAPER_ROWS, Row, bonus_text
 from bonuslab.platform.grid.command import ExperimentCommand
 from bonuslab.platform.grid.experiment import Experiment, Point, Scale
-from bonuslab.platform.grid.share import Share
+from bonuslab.platform.grid.resources import TrialResources
 
 ALL_CONTEXTS = ("1", "3", "5", "10", "inf")
 SMALL_ROOMS = "MultiRoom-N8-S5"
@@ -150,7 +150,7 @@ EXPERIMENT = Experiment(
             seeds=range(5),
             settings={"preset": "paper", "evaluate_every_steps": 5_000_000},
             variants={f"coefficient {value:g}": {"coefficient": value} for value in (0.1, 1.0, 10.0)},
-            share=Share(cpus=6, gpus=0.5),
+            resources=TrialResources(cpus=6, gpus=0.5),
         ),
     },
     default_scale="laptop",

@@ -20,7 +20,7 @@ import sys
 
 from bonuslab.platform.grid.command import ExperimentCommand
 from bonuslab.platform.grid.experiment import Experiment, Scale
-from bonuslab.platform.grid.share import Share
+from bonuslab.platform.grid.resources import TrialResources
 
 BONUSES = ("e3b", "rnd", "icm", "noveld(episodic=true, feature=glimpse)", "e3b * rnd")
 """The paper's five; NovelD counts glimpses, since no state of a house is met twice."""
@@ -35,7 +35,7 @@ SCALES = {
             "algorithm": "ddppo",
             "preset": "laptop-pixels",
             "total_env_steps": 4_096,
-            "overrides": {"evaluation_episodes": 4},
+            "evaluation_duration": 4,
         },
     ),
     "laptop": Scale(
@@ -51,7 +51,7 @@ SCALES = {
         bonuses=BONUSES,
         seeds=range(5),
         settings={"algorithm": "ddppo", "preset": "habitat", "evaluate_every_steps": 5_000_000},
-        share=Share(cpus=320, gpus=32),
+        resources=TrialResources(cpus=320, gpus=32),
     ),
 }
 

@@ -17,7 +17,7 @@ import sys
 from bonuslab.envs.minihack import suites
 from bonuslab.platform.grid.command import ExperimentCommand
 from bonuslab.platform.grid.experiment import Experiment, Scale
-from bonuslab.platform.grid.share import Share
+from bonuslab.platform.grid.resources import TrialResources
 
 ONE_OF_EACH_SCOPE = ("none", "rnd", "e3b", "e3b * rnd")
 SECTION_4 = (
@@ -68,7 +68,7 @@ SCALES = {
         bonuses=(*SECTION_4, *BESIDE_IT),
         seeds=range(5),
         settings={"preset": "paper", "evaluate_every_steps": 5_000_000},
-        share=Share(cpus=6, gpus=0.5),
+        resources=TrialResources(cpus=6, gpus=0.5),
         suite="paper16",
     ),
 }

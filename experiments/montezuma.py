@@ -11,7 +11,7 @@ import sys
 
 from bonuslab.platform.grid.command import ExperimentCommand
 from bonuslab.platform.grid.experiment import Experiment, Scale
-from bonuslab.platform.grid.share import Share
+from bonuslab.platform.grid.resources import TrialResources
 
 BONUSES = ("rnd_montezuma", "e3b_montezuma", "e3b_x_rnd_montezuma")
 """The paper's three."""
@@ -28,7 +28,8 @@ SCALES = {
             "preset": "montezuma",
             "total_env_steps": 1_024,
             "evaluate_every_steps": 0,
-            "overrides": {"envs_per_batch": 4, "warm_up_steps": 32},
+            "num_envs_per_env_runner": 4,
+            "warm_up_steps": 32,
         },
     ),
     "laptop": Scale(
@@ -41,7 +42,8 @@ SCALES = {
             "algorithm": "ddppo",
             "preset": "montezuma",
             "total_env_steps": 1_000_000,
-            "overrides": {"envs_per_batch": 16, "warm_up_steps": 640},
+            "num_envs_per_env_runner": 16,
+            "warm_up_steps": 640,
         },
     ),
     "paper": Scale(
@@ -51,7 +53,7 @@ SCALES = {
         seeds=range(5),
         contexts=["1"],
         settings={"algorithm": "ddppo", "preset": "montezuma", "evaluate_every_steps": 5_000_000},
-        share=Share(cpus=16, gpus=1),
+        resources=TrialResources(cpus=16, gpus=1),
     ),
 }
 

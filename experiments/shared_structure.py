@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from bonuslab.envs.contexts import parse_count
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.minihack import task as find_task
-from bonuslab.envs.minihack.contexts import parse_count
 from bonuslab.experiments.advise import parse_features, study_outcomes
 from bonuslab.experiments.value_functions import figures, page
 from bonuslab.experiments.value_functions.estimates import Estimates
@@ -34,7 +34,7 @@ from bonuslab.experiments.value_functions.sampling import FULL, QUICK, Sample
 from bonuslab.experiments.value_functions.similarity import Similarity, similarities
 from bonuslab.platform.cli.tasks import short_name
 from bonuslab.platform.pictures.table import print_table
-from bonuslab.platform.run.run_folder import git_commit
+from bonuslab.platform.run.versions import git_commit
 
 TASKS = ("MultiRoom-N6-Lava", "KeyRoom-S10", "Corridor-R5", "MultiRoom-N4-Locked", "MultiRoom-N6-LavaMonsters")
 """The environments of the paper's count tables, of section 3 and of the appendix."""

@@ -29,7 +29,7 @@ from pathlib import Path
 from statistics import fmean
 
 from bonuslab.experiments.benchmarks.process_memory import PROC, ROLES, Usage, usage_by_role
-from bonuslab.platform.run.progress_table import STEPS, ProgressTable
+from bonuslab.platform.run.rows import STEPS, read_rows
 
 Sample = Mapping[str, Usage]
 SAMPLE_SECONDS = 5.0
@@ -75,7 +75,7 @@ class Run:
     @property
     def steps(self) -> int:
         """Environment steps so far; 0 before the first update."""
-        rows = ProgressTable(self.progress).rows()
+        rows = read_rows(self.progress)
         return int(rows[-1][STEPS]) if rows else 0
 
     @property

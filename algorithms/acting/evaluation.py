@@ -10,7 +10,10 @@ import torch
 
 from bonuslab.algorithms.acting.rollout import sample
 from bonuslab.algorithms.networks import PolicyNetwork
+from bonuslab.envs.catalogue import make_held_out_vector_env
 from bonuslab.envs.vector_env import FinishedEpisode, VectorEnv
+
+EVALUATION_ENVS = 16
 
 
 @dataclass(frozen=True)
@@ -61,3 +64,16 @@ def evaluate(network: PolicyNetwork, envs: VectorEnv, num_episodes: int, greedy:
                 done.append(episode)
             wanted[episode.env_index] -= 1
     return Evaluation(done)
+
+
+def evaluate_modes(network: PolicyNetwork, config: Any, episodes: int, seed: int) -> dict[str, dict[str, float]]:
+    """Metrics of a greedy and of a sampled evaluation, both on the same held-out contexts."""
+    results = {}
+    for mode in ("greedy", "sampled"):
+        settings = {**config.env_config, "seed": seed}
+        envs = make_held_out_vector_env(config.env, min(EVALUATION_ENVS, episodes), **settings)
+        try:
+            results[mode] = evaluate(network, envs, episodes, greedy=mode == "greedy", seed=seed).metrics()
+        finally:
+            envs.close()
+    return results

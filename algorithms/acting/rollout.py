@@ -134,12 +134,18 @@ class Rollout:
 
     def set_state(self, state: dict[str, Any]) -> None:
         """The inverse of `get_state`: the environments replay their running episodes."""
-        self._envs.set_state(state["envs"])
+        observations = self._envs.set_state(state["envs"])
         self._random.set_state(state["random"])
         self._sequence = state["sequence"]
         self._episode, self._first = state["episode"], state["first"]
         self._observations = state["observations"]
         self._state = state["state"]
+        new = getattr(self._envs, "restarted", None)  # [N] bool: environments that cannot replay begin a new episode
+        if new is not None and new.any():
+            self._first, self._episode = self._first | new, self._episode + (new & ~self._first)
+            self._observations = {key: rows.copy() for key, rows in self._observations.items()}
+            for key, rows in self._observations.items():
+                rows[new] = observations[key][new]
 
     def _look(self, observations: dict[str, np.ndarray], first: np.ndarray, state: State) -> PolicyOutput:
         """What the network says about one step; arrays go to wherever it lives."""

@@ -8,17 +8,16 @@ import pkgutil
 from bonuslab.algorithms.bonuses.algebra.base import Bonus, Metrics, Scope
 from bonuslab.algorithms.bonuses.algebra.combinators import Product, Sum
 from bonuslab.algorithms.bonuses.algebra.expression import parse
-from bonuslab.algorithms.bonuses.algebra.plugins import load_plugin
 from bonuslab.algorithms.bonuses.algebra.presets import PRESETS, Preset
 from bonuslab.algorithms.bonuses.algebra.registry import register, registered
 from bonuslab.algorithms.bonuses.algebra.setting import Setting
 from bonuslab.algorithms.bonuses.reward.model import IntrinsicBatch, IntrinsicModel, total_reward
 
-# Adding a bonus means adding a module: none is listed here.
-for _module in pkgutil.iter_modules(__path__):
-    if _module.ispkg:
-        continue
-    importlib.import_module(f"{__name__}.{_module.name}")
+# A new bonus or feature is a new module; none is listed here.
+for _package in (__name__, f"{__name__}.features"):
+    for _module in pkgutil.iter_modules(importlib.import_module(_package).__path__):
+        if not _module.ispkg:
+            importlib.import_module(f"{_package}.{_module.name}")
 
 __all__ = [
     "PRESETS",
@@ -31,7 +30,6 @@ __all__ = [
     "Scope",
     "Setting",
     "Sum",
-    "load_plugin",
     "parse",
     "register",
     "registered",

@@ -1,4 +1,4 @@
-"""A combination that adapts: it leans to the bonus that went with high returns, of two and their product."""
+"""An adaptive combination: weights two bonuses and their product by their correlation with the return."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ ARMS = ("first", "second", "product")
 
 
 @dataclass(frozen=True)
-class Episode:
-    """A running episode: its steps, its extrinsic return, and the discounted sum of each arm's bonus, all so far."""
+class RunningEpisode:
+    """Steps, extrinsic return and discounted sum of each arm's bonus of an unfinished episode so far."""
 
     steps: int
     extrinsic: float
@@ -39,32 +39,32 @@ class Episode:
 class Adaptive(Bonus):
     """b_t = Σ_k w_k b_k,t / σ_k over the arms k: the first bonus, the second, and their product.
 
-    The weights follow from the last `window` finished episodes of all envs. With R_e the extrinsic return of episode
-    e and B_k,e = Σ_t γ^t b_k,t / σ_k what arm k would have paid for it,
+    The weights depend on the last `window` finished episodes of all envs. With R_e the extrinsic return of episode e
+    and B_k,e = Σ_t γ^t b_k,t / σ_k its return under arm k,
 
         w = softmax(ρ / temperature),   ρ_k = the correlation of R_e and B_k,e over those episodes.
 
-    An arm that pays more for the episodes with higher returns leads the agent there. An arm that pays for being
-    alive, or at random, does not, and loses its weight. Every arm is computed for every step, so all learn from all
-    episodes: no env is spent on trying an arm, as a bandit would, whose arms one shared policy could not tell apart
-    anyway. Where all returns of the window are equal, the weights are equal. σ_k is that of all of arm k's bonuses.
+    An arm that pays more in episodes with higher returns guides the agent; one that pays for survival or at random
+    loses its weight. Every arm is computed at every step, so all arms learn from all episodes; a bandit would spend
+    envs on single arms, whose effects one shared policy could not separate anyway. Equal returns give equal weights.
+    σ_k is the standard deviation of all bonuses of arm k.
     """
 
     first: Bonus = E3B()
-    """An arm, usually the episodic one."""
+    """The first arm, usually episodic."""
     second: Bonus = RND()
-    """Another, usually the global one."""
+    """The second arm, usually global."""
     window: int = 200
-    """Episodes that the weights are taken from."""
+    """Number of finished episodes that determine the weights."""
     temperature: float = 0.1
-    """Difference in correlation that makes one arm e times as heavy as another."""
+    """Difference in correlation that multiplies a weight by e."""
     discount: float = 0.99
-    """γ of the sums of bonuses; best that of the agent."""
+    """γ of the discounted sums, ideally the agent's."""
 
     equation = (
         "Σ_k w_k b_k / σ_k, k = first, second, product; w = softmax(corr(return, Σ_t γ^t b_k / σ_k) / temperature)"
     )
-    when = "Where it is not known how much the contexts share, and returns are not all equal."
+    when = "When it is unknown how much the contexts share, and returns vary."
 
     def __post_init__(self) -> None:
         if self.window < 2:
@@ -74,18 +74,13 @@ class Adaptive(Bonus):
         if not 0 < self.discount <= 1:
             raise InvalidInput(f"adaptive: discount must be above 0 and at most 1, not {self.discount:g}")
         if self.first == self.second:
-            raise InvalidInput("adaptive: its two bonuses are the same")
+            raise InvalidInput("adaptive: the two bonuses are equal")
         self.needs_policy_features = self.first.needs_policy_features or self.second.needs_policy_features
 
     @property
     def scope(self) -> Scope:  # type: ignore[override]
-        """That of both bonuses, or combined."""
+        """The common scope of both bonuses, or combined."""
         return joint_scope([self.first.scope, self.second.scope])
-
-    @property
-    def children(self) -> tuple[Bonus, ...]:
-        """The two bonuses."""
-        return (self.first, self.second)
 
     def build(self, setting: Setting) -> Self:
         """Build each distinct term of both bonuses once."""
@@ -93,7 +88,7 @@ class Adaptive(Bonus):
         self._arms = (self.first, self.second, self.first * self.second)
         self._terms = Terms(add(self.first, self.second), setting)
         self._sigmas = tuple(RunningStd() for _ in ARMS)
-        self._running: EpisodeMemory[Episode | None] = EpisodeMemory(lambda: None)
+        self._running: EpisodeMemory[RunningEpisode | None] = EpisodeMemory(lambda: None)
         self._finished: deque[tuple[float, ...]] = deque(maxlen=self.window)
         self._unseen: tuple[Array, Array] | None = None
         return self
@@ -107,9 +102,9 @@ class Adaptive(Bonus):
         return torch.from_numpy(bonus)
 
     def learn(self, fragment: Fragment) -> Metrics:
-        """Train the terms, and take in what the last `compute` saw, the episodes of all replicas."""
+        """Train the terms, and update σ and the window with the last `compute` of all replicas."""
         if self._unseen is not None:
-            for raw, finished in self.setting.replicas.gather(self._unseen):
+            for raw, finished in self.setting.collectives.gather(self._unseen):
                 for sigma, arm in zip(self._sigmas, raw, strict=True):
                     sigma.update(arm)
                 self._finished.extend(map(tuple, finished.tolist()))
@@ -119,30 +114,22 @@ class Adaptive(Bonus):
 
     @property
     def weights(self) -> Array:
-        """[K]: each arm's share, from the finished episodes of the window."""
+        """[K]: weight of each arm, from the episodes in the window."""
         return arm_weights(np.array(self._finished).reshape(-1, 1 + len(ARMS)), self.temperature)
 
     def state_dict(self) -> dict[str, Any]:
-        return {
-            "bonus": str(self),
-            "terms": self._terms.state_dict(),
-            "sigmas": [sigma.state_dict() for sigma in self._sigmas],
-            "running": self._running.state_dict(),
-            "finished": list(self._finished),
-        }
+        sigmas = [sigma.state_dict() for sigma in self._sigmas]
+        return {**super().state_dict(), "sigmas": sigmas, "finished": list(self._finished)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        if state.get("bonus") != str(self):
-            raise ValueError(f"saved state is of {state.get('bonus')!r}, this bonus is {str(self)!r}")
-        self._terms.load_state_dict(state["terms"])
+        super().load_state_dict(state)
         for sigma, saved in zip(self._sigmas, state["sigmas"], strict=True):
             sigma.load_state_dict(saved)
-        self._running.load_state_dict(state["running"])
         self._finished = deque(state["finished"], maxlen=self.window)
         self._unseen = None
 
     def _sigma(self, arm: int, values: Array) -> float:
-        """σ of an arm so far; of the very first fragment its own, so that no arm drowns the others in it."""
+        """σ of an arm so far; in the first fragment its own, so that no arm dominates there."""
         known = self._sigmas[arm]
         if known.count:
             return known.sigma
@@ -151,13 +138,13 @@ class Adaptive(Bonus):
         return first.sigma
 
     def _follow(self, fragment: Fragment, scaled: Array) -> Array:
-        """[E, 1 + K]: return and discounted sums of the episodes that end here; those that go on are remembered."""
+        """[E, 1 + K]: return and discounted sums of the episodes that end here; the others are remembered."""
         finished = []
         for segment in segments(fragment):
             n, rows = segment.column, slice(segment.start, segment.stop)
             begins = fragment.first[segment.start, n]
-            episode = Episode(0, 0.0, (0.0,) * len(ARMS)) if begins else self._running.recall(fragment, n)
-            if episode is not None:  # None: its beginning was lost
+            episode = RunningEpisode(0, 0.0, (0.0,) * len(ARMS)) if begins else self._running.recall(fragment, n)
+            if episode is not None:  # None: its start was lost
                 episode = self._extended(episode, fragment.reward[rows, n], scaled[:, rows, n])
             if episode is not None and not segment.last:
                 finished.append((episode.extrinsic, *episode.paid))
@@ -165,10 +152,10 @@ class Adaptive(Bonus):
                 self._running.store(fragment, n, episode if segment.last else None)
         return np.array(finished).reshape(-1, 1 + len(ARMS))
 
-    def _extended(self, episode: Episode, reward: Array, scaled: Array) -> Episode:
-        """The episode after some more steps, with rewards [t] and bonuses [K, t]."""
+    def _extended(self, episode: RunningEpisode, reward: Array, scaled: Array) -> RunningEpisode:
+        """The episode after further steps with rewards [t] and bonuses [K, t]."""
         discounts = self.discount ** np.arange(episode.steps, episode.steps + len(reward))
-        return Episode(
+        return RunningEpisode(
             episode.steps + len(reward),
             episode.extrinsic + float(reward.sum(dtype=np.float64)),
             tuple((np.array(episode.paid) + scaled @ discounts).tolist()),
@@ -176,9 +163,9 @@ class Adaptive(Bonus):
 
 
 def arm_weights(episodes: Array, temperature: float) -> Array:
-    """softmax(ρ / temperature) [K] of episodes [E, 1 + K]: the return, then what each arm paid.
+    """softmax(ρ / temperature) [K] of episodes [E, 1 + K]: the return, then the discounted sum of each arm.
 
-    ρ is 0 where it is not defined: with fewer than two episodes, equal returns, or an arm that always paid the same.
+    ρ is 0 where undefined: with fewer than two episodes, equal returns, or an arm with equal sums.
     """
     deviation = episodes - episodes.mean(axis=0) if len(episodes) else episodes
     norms = np.sqrt(np.square(deviation).sum(axis=0))  # [1 + K]

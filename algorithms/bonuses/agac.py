@@ -1,8 +1,8 @@
-"""AGAC (Flet-Berliac et al., 2021): pays for doing what an adversary that imitates the policy did not expect."""
+"""AGAC (Flet-Berliac et al., 2021): rewards actions that an adversary imitating the policy fails to predict."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -21,29 +21,29 @@ from bonuslab.envs.errors import InvalidInput
 class AGAC(Bonus):
     """b_t = D_KL(π(·|s_t) ‖ π_adv(·|s_t)) + β / √N_e(ψ(s_{t+1})), with β = `episodic_coefficient`.
 
-    π is the policy that acted, π_adv a network of the same family that learns to imitate it with a smaller learning
-    rate. With β = 0 (the default) this is the global term that the paper's appendix combines with E3B. The paper
-    writes N_e(s_t); the released program counts s_{t+1}, as everywhere.
+    π is the policy that acted, π_adv a network of the same family that learns to imitate it at a smaller learning rate.
+    With β = 0 (the default) this is the global term that the paper's appendix combines with E3B. The paper writes
+    N_e(s_t); the released code counts s_{t+1}, as everywhere.
     """
 
     episodic_coefficient: float = 0.0
-    """β, the weight of the episodic count; 0 leaves it out."""
+    """β, the weight of the episodic count; 0 disables it."""
     feature: str = "observation"
     """ψ of the episodic count."""
     convention: Literal["reference", "paper"] = "reference"
-    """N_e of s_{t+1} after counting it (what was run), or of s_t (the paper's equation)."""
+    """N_e of s_{t+1} after counting it (as released), or of s_t (the paper's equation)."""
     learning_rate: float = 3e-5
-    """The adversary's, with Adam (paper's table)."""
+    """Of the adversary, with Adam (paper's table)."""
     loss_coefficient: float = 4e-5
     """Factor of the adversary's loss (paper's table)."""
 
     equation = "D_KL(π(·|s_t) ‖ π_adv(·|s_t)) + β / √N_e(s_{t+1})"
-    when = "Where new behaviour matters more than new states."
+    when = "When new behaviour matters more than new states."
 
     def __post_init__(self) -> None:
         check_feature(self.feature)
         if not self.episodic_coefficient >= 0:
-            raise InvalidInput(f"agac's episodic_coefficient must be 0 or more, not {self.episodic_coefficient}")
+            raise InvalidInput(f"agac: episodic_coefficient must be 0 or more, not {self.episodic_coefficient:g}")
 
     @property
     def scope(self) -> Scope:  # type: ignore[override]
@@ -55,7 +55,7 @@ class AGAC(Bonus):
         self._counter = EpisodicCounter(self.feature, setting) if self.episodic_coefficient else None
 
     def compute(self, fragment: Fragment) -> torch.Tensor:
-        bonus = self._adversary.divergence(fragment).detach().clamp(min=0)  # rounding can fall below 0
+        bonus = self._adversary.divergence(fragment).detach().clamp(min=0)  # rounding errors can be negative
         if self._counter is None:
             return bonus
         visits = self._counter.count(fragment)
@@ -64,12 +64,3 @@ class AGAC(Bonus):
 
     def learn(self, fragment: Fragment) -> Metrics:
         return self._adversary.learn(fragment)
-
-    def state_dict(self) -> dict[str, Any]:
-        return {} if self._counter is None else {"counter": self._counter.state_dict()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        if ("counter" in state) != (self._counter is not None):
-            raise ValueError(f"saved {'with' if 'counter' in state else 'without'} the count; this bonus is {self}")
-        if self._counter is not None:
-            self._counter.load_state_dict(state["counter"])

@@ -1,8 +1,8 @@
-"""Bonuses from counts of states or of a feature ψ of them (the paper's equation of section 3.1)."""
+"""Count-based bonuses for states or a feature ψ of them (paper, section 3.1)."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -20,22 +20,21 @@ from bonuslab.algorithms.data.fragment import Fragment
 
 @register("count.global")
 class GlobalCount(Bonus):
-    """b_t = 1 / √N(ψ(s_{t+1})), N over all experience, s_{t+1} itself included.
+    """b_t = 1 / √N(ψ(s_{t+1})), N over all experience including s_{t+1}.
 
-    States are counted in the order of time, at equal times in the order of environments; the first state of an episode
-    counts as a visit and pays nothing. Workers of DD-PPO count as one: each counts what all have seen.
-    `count_scope="runner"` keeps a table for each env, as the released program did by accident: its table was copied
-    into each of 256 actor processes, which had one environment each.
+    States are counted in order of time, then of envs; the first state of an episode counts as a visit without a bonus.
+    DD-PPO workers share their counts. `count_scope="runner"` keeps one table per env, as the released code did by
+    accident: its table was copied into each of 256 actor processes with one environment each.
     """
 
     feature: str = "position"
-    """ψ: position, message, glyphs or observation, or a feature registered by `state_feature`."""
+    """ψ: position, message, glyphs, observation, or another registered state feature."""
     count_scope: Literal["shared", "runner"] = "shared"
-    """One table for all environments (ours), or one for each (what was run)."""
+    """One table for all envs (ours), or one per env (as released)."""
 
     scope = "global"
     equation = "1 / √N(ψ(s_{t+1}))"
-    when = "One environment, or contexts that share what ψ shows: messages, rooms."
+    when = "A single environment, or contexts that share the values of ψ, such as messages or rooms."
 
     def __post_init__(self) -> None:
         check_feature(self.feature)
@@ -52,35 +51,27 @@ class GlobalCount(Bonus):
             visited = chain(visited, fragment.env_index.astype(np.uint64)[:, None])
         counted = np.stack([fragment.first[:T], np.ones((T, N), bool)], axis=2)
         counts = np.ones((T, N, 2), np.uint64)
-        joint = join_in_time(self.setting.replicas, np.nonzero(counted)[0], visited[counted])
+        joint = join_in_time(self.setting.collectives, np.nonzero(counted)[0], visited[counted])
         counts[counted] = self._table.count(joint.rows)[joint.own]
         return torch.from_numpy(1 / np.sqrt(counts[:, :, 1])).to(self.setting.device)
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"parameters": self.parameters(), "table": self._table.state_dict()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        if state["parameters"] != self.parameters():
-            raise ValueError(f"saved counts are of {state['parameters']}, this bonus has {self.parameters()}")
-        self._table.load_state_dict(state["table"])
 
 
 @register("count.episodic")
 class EpisodicCount(Bonus):
-    """b_t = 1[N_e(ψ(s_{t+1})) = 1] or 1 / √N_e(ψ(s_{t+1})), N_e over this episode, s_{t+1} itself included.
+    """b_t = 1[N_e(ψ(s_{t+1})) = 1] or 1 / √N_e(ψ(s_{t+1})), N_e over this episode including s_{t+1}.
 
-    The first state of the episode is a visit and pays nothing: coming back to it is no discovery. The paper found
-    the indicator better than the root.
+    The first state of an episode counts as a visit, so returning to it gives no bonus. The paper found the indicator
+    better than the root.
     """
 
     feature: str = "position"
-    """ψ: position, message, glyphs or observation, or a feature registered by `state_feature`."""
+    """ψ: position, message, glyphs, observation, or another registered state feature."""
     form: Literal["indicator", "root"] = "indicator"
     """1[N_e = 1] or 1 / √N_e."""
 
     scope = "episodic"
     equation = "1[N_e(ψ(s_{t+1})) = 1], or 1 / √N_e(ψ(s_{t+1})) with form=root"
-    when = "Contexts that share little: each episode is to be covered anew."
+    when = "Contexts that share little: every episode has to be explored anew."
 
     def __post_init__(self) -> None:
         check_feature(self.feature)
@@ -92,9 +83,3 @@ class EpisodicCount(Bonus):
         visits = self._counter.count(fragment).following  # [T, N]
         bonus = (visits == 1).astype(np.float64) if self.form == "indicator" else 1 / np.sqrt(visits)
         return torch.from_numpy(bonus).to(self.setting.device)
-
-    def state_dict(self) -> dict[str, Any]:
-        return self._counter.state_dict()
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._counter.load_state_dict(state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 
@@ -15,7 +15,7 @@ from bonuslab.algorithms.bonuses.models.frame_encoder import frame_encoder
 from bonuslab.algorithms.bonuses.models.inverse_dynamics import inverse_dynamics
 from bonuslab.algorithms.bonuses.models.policy_encoder import policy_encoder
 from bonuslab.algorithms.bonuses.models.random_encoder import random_encoder
-from bonuslab.algorithms.bonuses.models.source import Source
+from bonuslab.algorithms.bonuses.models.shared_model import SharedModel
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.envs.errors import InvalidInput
 
@@ -26,54 +26,46 @@ _DEFAULT_LEARNING_RATE = 1e-4
 class E3B(Bonus):
     """b_t = φ(s_t)ᵀ [Σ_{i=t₀}^{t−1} φ(s_i)φ(s_i)ᵀ + λI]⁻¹ φ(s_t), the sum over this episode's earlier states.
 
-    φ of the earlier states is what the encoder said when they were seen. One forward pass of φ serves the bonus and
-    the inverse-dynamics loss. "reference", which is what was run, pays nothing for an episode's first step; "paper"
-    pays ‖φ‖²/λ there, as the equation says.
+    Earlier states keep the features they had when they were visited. One forward pass of φ serves the bonus and the
+    inverse-dynamics loss. The first step of an episode gets no bonus with "reference" (as released) and ‖φ‖²/λ with
+    "paper" (the equation).
     """
 
     ridge: float = 0.1
     """λ: paper's table; 1.0 in Montezuma's Revenge."""
     encoder: Literal["inverse", "random", "policy", "atari"] = "inverse"
-    """φ: learnt by inverse dynamics, a fixed random network, the policy's own encoder, or Montezuma's fixed random
-    network on the whitened last frame."""
+    """φ: learnt by inverse dynamics, a fixed random network, the policy's encoder, or Montezuma's fixed random network
+    on the whitened last frame."""
     convention: Literal["reference", "paper"] = "reference"
     learning_rate: float = _DEFAULT_LEARNING_RATE
     """Of φ and its inverse-dynamics head; encoder=inverse only. Paper's table."""
 
     scope = "episodic"
     equation = "φ(s_t)ᵀ [Σ_{i<t in episode} φ(s_i)φ(s_i)ᵀ + λI]⁻¹ φ(s_t)"
-    when = "Contexts that differ and states that rarely repeat: no feature has to be chosen by hand."
+    when = "Contexts that differ and states that rarely repeat; needs no hand-picked feature."
 
     def __post_init__(self) -> None:
         if not self.ridge > 0:
             raise InvalidInput(f"e3b: ridge must be positive, not {self.ridge:g}")
         if self.encoder != "inverse" and self.learning_rate != _DEFAULT_LEARNING_RATE:
-            raise InvalidInput(f"e3b: encoder={self.encoder} does not learn, so learning_rate would change nothing")
+            raise InvalidInput(f"e3b: encoder={self.encoder} does not learn, so learning_rate has no effect")
         self.needs_policy_features = self.encoder == "policy"
 
     def setup(self, setting: Setting) -> None:
-        self.source = self._make_source(setting)
+        self.model = self._make_model(setting)
         self._elliptical = EpisodicElliptical(self.ridge)
 
     def compute(self, fragment: Fragment) -> torch.Tensor:
-        features = self.source.features(fragment).current.detach()  # [T, N, d]
+        features = self.model.features(fragment).current.detach()  # [T, N, d]
         return self._elliptical.compute(fragment, features, pay_first=self.convention == "paper")
 
     def learn(self, fragment: Fragment) -> Metrics:
-        return self.source.learn(fragment)
+        return self.model.learn(fragment)
 
-    def state_dict(self) -> dict[str, Any]:
-        return {"bonus": str(self), "memory": self._elliptical.state_dict()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        if state.get("bonus") != str(self):
-            raise ValueError(f"saved state is of {state.get('bonus')!r}, this bonus is {str(self)!r}")
-        self._elliptical.load_state_dict(state["memory"])
-
-    def _make_source(self, setting: Setting) -> Source:
+    def _make_model(self, setting: Setting) -> SharedModel:
         if self.encoder == "inverse":
             return inverse_dynamics(setting, self.learning_rate)
-        makers: dict[str, Callable[[Setting], Source]] = {
+        makers: dict[str, Callable[[Setting], SharedModel]] = {
             "random": random_encoder,
             "policy": policy_encoder,
             "atari": frame_encoder,

@@ -1,4 +1,4 @@
-"""ICM (Pathak et al., 2017): pays for transitions that a model of the dynamics fails to predict."""
+"""ICM (Pathak et al., 2017): rewards transitions that a dynamics model fails to predict."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from bonuslab.algorithms.data.fragment import Fragment
 class ICM(Bonus):
     """b_t = ½ ‖h(φ(s_t), a_t) − φ(s_{t+1})‖².
 
-    φ is learnt by inverse dynamics (and by the forward model h's own loss, which has the bonus's form). Pathak et al.
-    write η/2 in front and weigh the losses 0.8 inverse to 0.2 forward; here η is the coefficient of the term in the
-    expression, and the forward loss has the coefficient 1.0 of the paper's Habitat table.
+    φ is learnt by inverse dynamics and by the loss of the forward model h, which equals the bonus. Pathak et al. write
+    η/2 and weight the losses 0.8 inverse to 0.2 forward; here η is the coefficient of the term in the expression, and
+    the forward loss has the coefficient 1.0 of the paper's Habitat table.
     """
 
     forward_coefficient: float = 1.0
     """Weight of the forward model's loss (paper's Habitat table)."""
     inverse_coefficient: float = 1.0
-    """Weight of the inverse model's loss (ours: the paper names none)."""
+    """Weight of the inverse model's loss (ours; the paper gives none)."""
     learning_rate: float = 1e-4
     """Of encoder and both models, with Adam."""
 
     scope = "global"
     equation = "½ ‖h(φ(s_t), a_t) − φ(s_{t+1})‖²"
-    when = "Deterministic environments whose dynamics are worth learning; noise that no model predicts misleads it."
+    when = "Deterministic environments with learnable dynamics; unpredictable noise misleads it."
 
     def setup(self, setting: Setting) -> None:
-        self._source = forward_dynamics(
+        self._model = forward_dynamics(
             setting, "half_square", self.forward_coefficient, self.inverse_coefficient, self.learning_rate
         )
 
     def compute(self, fragment: Fragment) -> torch.Tensor:
-        return 0.5 * self._source.forward_error(fragment).square().sum(-1)
+        return 0.5 * self._model.forward_error(fragment).square().sum(-1)
 
     def learn(self, fragment: Fragment) -> Metrics:
-        return self._source.learn(fragment)
+        return self._model.learn(fragment)

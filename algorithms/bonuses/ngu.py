@@ -1,9 +1,8 @@
-"""The episodic bonus of Never Give Up: distances to the nearest neighbours within the episode (Badia et al., 2020)."""
+"""The episodic bonus of Never Give Up (Badia et al., 2020): distances to nearest neighbours within the episode."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,7 +12,7 @@ from bonuslab.algorithms.bonuses.algebra.registry import register
 from bonuslab.algorithms.bonuses.algebra.setting import Setting
 from bonuslab.algorithms.bonuses.memory.episode_memory import EpisodeMemory
 from bonuslab.algorithms.bonuses.models.inverse_dynamics import inverse_dynamics
-from bonuslab.algorithms.bonuses.models.source import Source
+from bonuslab.algorithms.bonuses.models.shared_model import SharedModel
 from bonuslab.algorithms.data.finite import require_finite
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.data.segments import segments
@@ -25,10 +24,10 @@ _BLOCK_ROWS = 128
 
 @dataclass(frozen=True)
 class NeighbourMemory:
-    """One episode's features and the running mean of its squared distances to nearest neighbours."""
+    """Features of one episode and the running mean of its squared nearest-neighbour distances."""
 
     rows: Array | None = None
-    """[t, d]: features of the latest steps, in the features' own precision."""
+    """[t, d]: features of the latest steps, in their own precision."""
     distance_sum: float = 0.0
     distance_count: int = 0
 
@@ -37,16 +36,16 @@ class NeighbourMemory:
 class NGU(Bonus):
     """b_t = 1 / (√Σ_{f_i ∈ N_k} K(φ(s_t), f_i) + c), K(x, y) = ε / (d̄² + ε), d̄² = max(‖x − y‖²/d_m² − ξ, 0).
 
-    N_k are the k nearest features of the episode's earlier states, fewer while there are fewer, and d_m² is the mean
-    of all their squared distances in this episode so far, those of step t included. b_t is 0 where the square root
-    plus c exceeds `maximum_similarity`. Details and numbers follow NGU's paper as we
-    remember it and as third-party code has it; its appendix was not at hand to check them. Notes:
+    N_k are the k nearest features among the episode's earlier states (or all, if fewer), and d_m² is the mean of all
+    these squared distances in the episode so far, including step t. b_t is 0 if the square root plus c exceeds
+    `maximum_similarity`. Details and hyperparameters follow NGU's paper from memory and third-party code; its appendix
+    was not available for checking. Notes:
 
     - ε is given as 1e-4 in some places and 1e-3 in others; the default is 1e-4.
-    - With k = 10 the similarity cannot exceed √10 + c, so a maximum of 8 never bites; the paper has both numbers.
-    - The paper does not say whether d_m² outlives the episode. Ours does not, so that the bonus is episodic and no
-      environment depends on another.
-    - The first step of an episode has no neighbours and pays nothing, as in E3B; the formula would pay 1 / c = 1000.
+    - With k = 10 the similarity cannot exceed √10 + c, so a maximum of 8 has no effect; the paper gives both values.
+    - The paper does not say whether d_m² persists across episodes. Ours does not, so the bonus is episodic and envs are
+      independent.
+    - The first step of an episode has no neighbours and gets no bonus, as in E3B; the equation would give 1 / c = 1000.
     """
 
     neighbours: int = 10
@@ -54,19 +53,19 @@ class NGU(Bonus):
     epsilon: float = 1e-4
     """ε, the kernel's constant."""
     cluster_distance: float = 0.008
-    """ξ: normalised squared distances up to this one count as none."""
+    """ξ: normalised squared distances up to this count as 0."""
     pseudo_count: float = 1e-3
-    """c, against division by zero."""
+    """c, prevents division by zero."""
     maximum_similarity: float = 8.0
-    """States more alike than this pay nothing."""
+    """No bonus above this similarity."""
     capacity: int = 30000
-    """How many of the episode's latest states are remembered."""
+    """Number of latest states of the episode kept in memory."""
     learning_rate: float = 1e-4
-    """Of φ and its inverse-dynamics head, which E3B may share."""
+    """Of φ and its inverse-dynamics head, which E3B shares if equal."""
 
     scope = "episodic"
     equation = "1 / (√Σ_{k nearest in episode} ε / (d²/d_m² + ε) + c)"
-    when = "To compare with E3B: the same features, but plain distances. The paper found it worse."
+    when = "As a comparison with E3B: same features, Euclidean distances. The paper found it worse."
 
     def __post_init__(self) -> None:
         for name in ("neighbours", "epsilon", "pseudo_count", "maximum_similarity", "capacity"):
@@ -76,11 +75,11 @@ class NGU(Bonus):
             raise InvalidInput(f"ngu: cluster_distance must not be negative, not {self.cluster_distance:g}")
 
     def setup(self, setting: Setting) -> None:
-        self.source: Source = inverse_dynamics(setting, self.learning_rate)
+        self.model: SharedModel = inverse_dynamics(setting, self.learning_rate)
         self._memory: EpisodeMemory[NeighbourMemory] = EpisodeMemory(NeighbourMemory)
 
     def compute(self, fragment: Fragment) -> torch.Tensor:
-        features = self.source.features(fragment).current.detach()  # [T, N, d]
+        features = self.model.features(fragment).current.detach()  # [T, N, d]
         require_finite("NGU's features", features)
         rows = features.cpu().numpy()
         bonus = np.empty(rows.shape[:2])
@@ -95,25 +94,17 @@ class NGU(Bonus):
         return torch.from_numpy(bonus).to(features.device)
 
     def learn(self, fragment: Fragment) -> Metrics:
-        return self.source.learn(fragment)
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"bonus": str(self), "memory": self._memory.state_dict()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        if state.get("bonus") != str(self):
-            raise ValueError(f"saved state is of {state.get('bonus')!r}, this bonus is {str(self)!r}")
-        self._memory.load_state_dict(state["memory"])
+        return self.model.learn(fragment)
 
     def extend(self, memory: NeighbourMemory, block: Array) -> tuple[Array, NeighbourMemory]:
-        """Bonuses [m] of the episode's next steps, and the memory after them."""
+        """Bonuses [m] of the episode's next steps, and the updated memory."""
         rows = block.copy() if memory.rows is None else np.concatenate([memory.rows, block])  # [t + m, d]
         distances = nearest_squared_distances(rows, len(block), self.neighbours, self.capacity)  # [m, k]
         known = np.isfinite(distances)
         count = memory.distance_count + np.cumsum(known.sum(axis=1))  # [m]
         total = memory.distance_sum + np.cumsum(np.where(known, distances, 0).sum(axis=1))
         mean = (total / np.maximum(count, 1))[:, None]
-        normalised = np.divide(distances, mean, out=np.zeros_like(distances), where=mean > 0)  # all alike: d̄ = 0
+        normalised = np.divide(distances, mean, out=np.zeros_like(distances), where=mean > 0)  # all equal: d̄ = 0
         kernel = self.epsilon / (np.maximum(normalised - self.cluster_distance, 0) + self.epsilon)
         similarity = np.sqrt(np.where(known, kernel, 0).sum(axis=1)) + self.pseudo_count
         pays = known.any(axis=1) & (similarity <= self.maximum_similarity)
@@ -122,18 +113,18 @@ class NGU(Bonus):
 
 
 def nearest_squared_distances(rows: Array, new: int, k: int, capacity: int) -> Array:
-    """[new, k] float64: squared distances of each of the last `new` rows to its k nearest among those before it.
+    """[new, k] float64: squared distances of each of the last `new` rows to its k nearest predecessors.
 
-    Only the `capacity` rows before it count; missing neighbours are infinitely far. Neighbours are found by one
-    matrix product; the distances to those found are then taken from differences, because ‖x‖² + ‖y‖² − 2xᵀy
-    has no correct digits left for neighbours that are much closer than their norms.
+    Only the previous `capacity` rows count; missing neighbours are at infinite distance. One matrix product finds the
+    neighbours; their distances are then computed from differences, because ‖x‖² + ‖y‖² − 2xᵀy cancels for neighbours
+    much closer than their norms.
     """
     t = len(rows)
     k_found = min(k, t)
-    precise = rows.astype(np.float64) - rows[0]  # relative to the oldest state: smaller norms, more digits
+    precise = rows.astype(np.float64) - rows[0]  # relative to the oldest state, for precision
     latest = precise[t - new :]
     squares = np.einsum("td,td->t", precise, precise)
-    estimate = squares[None, :] - 2 * (latest @ precise.T)  # [new, t], up to ‖x‖², which orders nothing
+    estimate = squares[None, :] - 2 * (latest @ precise.T)  # [new, t], up to ‖x‖², which does not affect the order
     position, age = np.arange(t - new, t)[:, None], np.arange(t)[None, :]
     estimate[(age >= position) | (age < position - capacity)] = np.inf
     found = np.argpartition(estimate, k_found - 1, axis=1)[:, :k_found]  # [new, k_found]

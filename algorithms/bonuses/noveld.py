@@ -1,8 +1,8 @@
-"""NovelD (Zhang et al., 2021): pays where novelty rises, at the border of what is known."""
+"""NovelD (Zhang et al., 2021): rewards an increase in novelty, at the boundary of explored territory."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 
@@ -21,30 +21,30 @@ class NovelD(Bonus):
     """b_t = [n(s_{t+1}) − c n(s_t)]₊, times 1[N_e(ψ(s_{t+1})) = 1] if `episodic`.
 
     n is RND's novelty, ‖f − f̄‖ ("reference") or ‖f − f̄‖² ("paper"). Without `episodic` (the default) this is the
-    global term that the paper's appendix multiplies with E3B; `noveld(episodic=true)` is NovelD as published.
-    c = 0 gives RND's bonus.
+    global term that the paper's appendix multiplies by E3B; `noveld(episodic=true)` is NovelD as published. c = 0 gives
+    RND's bonus.
     """
 
     c: float = 0.1
-    """How much of the novelty already reached is taken off (paper's table)."""
+    """Factor of the current state's novelty that is subtracted (paper's table)."""
     episodic: bool = False
-    """Pay only for the first visit of the episode, as NovelD alone does."""
+    """Reward only the first visit in the episode, as NovelD alone does."""
     feature: str = "observation"
     """ψ of the episodic count."""
     networks: Literal["shared", "full", "atari"] = "shared"
     """As for `rnd`."""
     convention: Literal["reference", "paper"] = "reference"
-    """Norm (what was run) or its square (the paper's equation)."""
+    """Norm (as released) or its square (the paper's equation)."""
     learning_rate: float = 1e-4
-    """The predictor's, with Adam (paper's table)."""
+    """Of the predictor, with Adam (paper's table)."""
 
     equation = "[‖f(s_{t+1}) − f̄(s_{t+1})‖ − c ‖f(s_t) − f̄(s_t)‖]₊, with episodic=true · 1[N_e(s_{t+1}) = 1]"
-    when = "As RND, and where only crossing into new territory should pay."
+    when = "Like RND, when only entering new territory should be rewarded."
 
     def __post_init__(self) -> None:
         check_feature(self.feature)
         if not self.c >= 0:
-            raise InvalidInput(f"noveld's c must be 0 or more, not {self.c}")
+            raise InvalidInput(f"noveld: c must be 0 or more, not {self.c:g}")
 
     @property
     def scope(self) -> Scope:  # type: ignore[override]
@@ -52,12 +52,12 @@ class NovelD(Bonus):
         return "combined" if self.episodic else "global"
 
     def setup(self, setting: Setting) -> None:
-        self._source = distillation(setting, self.networks, self.convention, self.learning_rate)
+        self._model = distillation(setting, self.networks, self.convention, self.learning_rate)
         self._counter = EpisodicCounter(self.feature, setting) if self.episodic else None
 
     def compute(self, fragment: Fragment) -> torch.Tensor:
         T, N = fragment.action.shape
-        novelty = self._source.novelty(fragment)
+        novelty = self._model.novelty(fragment)
         before = novelty[: T * N].view(T, N)
         after = novelty[torch.from_numpy(fragment.next_state_index())]
         bonus = (after - self.c * before).clamp(min=0)
@@ -67,13 +67,4 @@ class NovelD(Bonus):
         return bonus
 
     def learn(self, fragment: Fragment) -> Metrics:
-        return self._source.learn(fragment)
-
-    def state_dict(self) -> dict[str, Any]:
-        return {} if self._counter is None else {"counter": self._counter.state_dict()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        if ("counter" in state) != self.episodic:
-            raise ValueError(f"saved {'with' if 'counter' in state else 'without'} the indicator; this bonus is {self}")
-        if self._counter is not None:
-            self._counter.load_state_dict(state["counter"])
+        return self._model.learn(fragment)

@@ -1,4 +1,4 @@
-"""No bonus at all: the baseline every other is compared with."""
+"""No bonus: the baseline."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class NoBonus(Bonus):
 
     scope = "none"
     equation = "0"
-    when = "The baseline without exploration, and tasks whose reward is dense."
+    when = "The baseline, and tasks with dense rewards."
 
     def compute(self, fragment: Fragment) -> torch.Tensor:
         """[T, N]: zeros."""

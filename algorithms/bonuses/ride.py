@@ -1,8 +1,8 @@
-"""RIDE (Raileanu and Rocktäschel, 2020): pays for actions that change the world, less for states seen again."""
+"""RIDE (Raileanu and Rocktäschel, 2020): rewards actions that change the state, discounted by episodic counts."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -20,8 +20,8 @@ from bonuslab.algorithms.data.fragment import Fragment
 class RIDE(Bonus):
     """b_t = ‖φ(s_{t+1}) − φ(s_t)‖ / √N_e(ψ(s_{t+1})).
 
-    φ is learnt by inverse and forward dynamics. The RIDE paper and program divide by the count of s_{t+1}
-    ("reference"); the study's equation writes N_e(s_t) ("paper").
+    φ is learnt by inverse and forward dynamics. RIDE's paper and code divide by the count of s_{t+1} ("reference"); the
+    study's equation has N_e(s_t) ("paper").
     """
 
     feature: str = "observation"
@@ -29,37 +29,31 @@ class RIDE(Bonus):
     convention: Literal["reference", "paper"] = "reference"
     """N_e of s_{t+1} after counting it (RIDE), or of s_t (the study's equation)."""
     forward_coefficient: float = 10.0
-    """Weight of the forward model's loss, here the error's norm (RIDE's published program)."""
+    """Weight of the forward model's loss, here the norm of the error (RIDE's released code)."""
     inverse_coefficient: float = 0.1
-    """Weight of the inverse model's loss (RIDE's published program)."""
+    """Weight of the inverse model's loss (RIDE's released code)."""
     learning_rate: float = 1e-4
     """Of encoder and both models, with Adam."""
 
     scope = "episodic"
     equation = "‖φ(s_{t+1}) − φ(s_t)‖₂ / √N_e(s_{t+1})"
-    when = "Contexts that differ, with doors, keys and objects that actions change."
+    when = "Contexts that differ, with doors, keys and other objects to manipulate."
 
     def __post_init__(self) -> None:
         check_feature(self.feature)
 
     def setup(self, setting: Setting) -> None:
-        self._source = forward_dynamics(
+        self._model = forward_dynamics(
             setting, "norm", self.forward_coefficient, self.inverse_coefficient, self.learning_rate
         )
         self._counter = EpisodicCounter(self.feature, setting)
 
     def compute(self, fragment: Fragment) -> torch.Tensor:
-        features = self._source.features(fragment)
+        features = self._model.features(fragment)
         impact = (features.following - features.current).detach().norm(dim=-1)  # [T, N]
         visits = self._counter.count(fragment)
         counted = visits.following if self.convention == "reference" else visits.current
         return impact * torch.from_numpy(1 / np.sqrt(counted)).to(impact.device)
 
     def learn(self, fragment: Fragment) -> Metrics:
-        return self._source.learn(fragment)
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"counter": self._counter.state_dict()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._counter.load_state_dict(state["counter"])
+        return self._model.learn(fragment)

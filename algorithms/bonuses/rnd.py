@@ -1,4 +1,4 @@
-"""RND (Burda et al., 2019): how badly a predictor knows a fixed random network's view of the state."""
+"""RND (Burda et al., 2019): the error of a predictor of a fixed random network."""
 
 from __future__ import annotations
 
@@ -18,39 +18,38 @@ from bonuslab.envs.errors import InvalidInput
 class RND(Bonus):
     """b_t = ‖f(s_{t+1}) − f̄(s_{t+1})‖ ("reference"), or ‖f(s_t) − f̄(s_t)‖² ("paper").
 
-    f̄ is a fixed random network, f a predictor trained on the states visited. `networks` says which: "shared" is a
-    frozen random encoder with a small target and a deeper predictor on top, as the combined bonuses were run; "full"
-    is two whole encoders, as RND alone was run; "atari" is what was run on Montezuma's Revenge: networks of their own
-    on the last frame, whitened by its running moments, and b_t = ½ ‖f(s_{t+1}) − f̄(s_{t+1})‖². Terms with equal
-    parameters share one predictor.
+    f̄ is a fixed random network, f a predictor trained on visited states. `networks` selects them, each as released:
+    "shared" is a frozen random encoder with a small target and a deeper predictor on top (combined bonuses); "full" is
+    two whole encoders (RND alone); "atari" has separate networks on the last frame, whitened by its running moments,
+    and b_t = ½ ‖f(s_{t+1}) − f̄(s_{t+1})‖² (Montezuma's Revenge). Terms with equal parameters share one predictor.
     """
 
     networks: Literal["shared", "full", "atari"] = "shared"
-    """Small heads on a frozen random encoder (default, cheap), two whole encoders (RND alone), or Montezuma's."""
+    """Small heads on a frozen random encoder (cheap), two whole encoders, or those of Montezuma's Revenge."""
     convention: Literal["reference", "paper"] = "reference"
-    """Norm of the error at s_{t+1} (what was run), or its square at s_t (the paper's equation)."""
+    """Norm of the error at s_{t+1} (as released), or its square at s_t (the paper's equation)."""
     learning_rate: float = 1e-4
-    """The predictor's, with Adam (paper's table)."""
+    """Of the predictor, with Adam (paper's table)."""
     keep: float = 1.0
-    """Share of the states, drawn at random, that each update learns from; 0.25 on Montezuma (UpdateProportion)."""
+    """Random fraction of the states that each update trains on; 0.25 on Montezuma (UpdateProportion)."""
 
     scope = "global"
     equation = "‖f(s_{t+1}) − f̄(s_{t+1})‖₂"
-    when = "One environment, or contexts that look alike."
+    when = "A single environment, or contexts that look alike."
 
     def __post_init__(self) -> None:
         if not 0 < self.keep <= 1:
             raise InvalidInput(f"rnd: keep must be above 0 and at most 1, not {self.keep:g}")
 
     def setup(self, setting: Setting) -> None:
-        self._source = distillation(setting, self.networks, self.convention, self.learning_rate, self.keep)
+        self._model = distillation(setting, self.networks, self.convention, self.learning_rate, self.keep)
 
     def compute(self, fragment: Fragment) -> torch.Tensor:
         T, N = fragment.action.shape
-        novelty = self._source.novelty(fragment)
+        novelty = self._model.novelty(fragment)
         if self.convention == "paper":
             return novelty[: T * N].view(T, N)
         return novelty[torch.from_numpy(fragment.next_state_index())]
 
     def learn(self, fragment: Fragment) -> Metrics:
-        return self._source.learn(fragment)
+        return self._model.learn(fragment)

@@ -1,1 +1,1 @@
-"""Trajectories as arrays, and how they are sliced."""
+"""Trajectories as arrays, and how to slice them."""

@@ -1,4 +1,4 @@
-"""Stop at the first quantity that is not a number, and say which one it is."""
+"""Stop at the first NaN or infinity and name the quantity."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class NonFinite(ArithmeticError):  # noqa: N818 (it reads as what it is)
 
 
 def require_finite(name: str, value: torch.Tensor) -> torch.Tensor:
-    """`value` itself, or an error that names it and counts its bad entries."""
+    """Return `value`, or raise an error with its name and the number of bad entries."""
     if not bool(torch.isfinite(value).all()):
         bad = int((~torch.isfinite(value)).sum())
         raise NonFinite(f"{name} is not finite: {bad} of {value.numel()} entries are NaN or infinite")

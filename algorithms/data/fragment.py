@@ -1,9 +1,9 @@
-"""A fragment: what N environment environments did for T steps, the one unit of data between all parts."""
+"""A fragment: T steps of N envs, the unit of data passed between all components."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -12,16 +12,16 @@ Array = np.ndarray
 
 @dataclass
 class Fragment:
-    """Time-major arrays of N environments for T steps.
+    """Time-major arrays of T steps of N envs.
 
-    Row t holds what the agent saw and did at step t: it saw `observations[t]`, took `action[t]`, and received
-    `reward[t]`. An episode that ends at step t has `terminated[t]` or `truncated[t]`; row t + 1 is then the first
-    observation of that environment's next episode (`first[t + 1]`), and the observation the episode really ended on
-    is in `finals`. Row T is the first row of the environment's next fragment.
+    At step t the agent saw `observations[t]`, took `action[t]` and received `reward[t]`. An episode that ends at step t
+    sets `terminated[t]` or `truncated[t]`; row t + 1 is then the first observation of the env's next episode
+    (`first[t + 1]`), and the episode's final observation is in `finals`. Row T is the first row of the env's next
+    fragment.
     """
 
     observations: dict[str, Array]
-    """What the agent saw: [T + 1, N, ...] each."""
+    """[T + 1, N, ...] each."""
     action: Array
     """[T, N] int64."""
     behaviour_logits: Array
@@ -29,33 +29,33 @@ class Fragment:
     reward: Array
     """[T, N] float32: the extrinsic reward."""
     first: Array
-    """[T + 1, N] bool: this row is an episode's first observation."""
+    """[T + 1, N] bool: the first observation of an episode."""
     terminated: Array
     """[T, N] bool: the episode ended in a terminal state."""
     truncated: Array
-    """[T, N] bool: the episode was cut by its step limit; its value must be bootstrapped."""
+    """[T, N] bool: the episode reached its step limit; its value must be bootstrapped."""
     episode: Array
-    """[T + 1, N] int64: number of the episode, unique within its environment."""
+    """[T + 1, N] int64: episode number, unique within its env."""
     context: Array
     """[T + 1, N] int64: context id of the episode."""
     env_index: Array
-    """[N] int64: the environment's number, unique across all runners of a trial."""
+    """[N] int64: env index, unique across all runners of a trial."""
     sequence: Array
-    """[N] int64: how many fragments this environment has produced before; a gap means that some were lost."""
+    """[N] int64: how many fragments the env produced before; a gap means that some were lost."""
     finals: dict[str, Array]
-    """[F, ...] each: the true last observation of every episode that ended in this fragment."""
+    """[F, ...] each: the final observation of every episode that ended in this fragment."""
     final_index: Array
     """[F, 2] int64: (t, n) of the step that led to each row of `finals`."""
     state: tuple[Array, ...] = ()
     """Recurrent state of the policy before row 0: [layers, N, hidden] each."""
     final_state: tuple[Array, ...] = ()
-    """Recurrent state with which the policy would look at each row of `finals`: [layers, F, hidden] each."""
+    """Recurrent state of the policy before each row of `finals`: [layers, F, hidden] each."""
     policy_features: Array | None = None
-    """[T + 1, N, d]: the policy's own encoding, recorded only where a bonus asks for it."""
+    """[T + 1, N, d]: the policy's features, recorded only if a bonus needs them."""
     weights_version: int = 0
-    """Number of the policy weights that acted."""
+    """Version of the policy weights that acted."""
     extra: dict[str, Array] = field(default_factory=dict)
-    """Further [T, N, ...] columns, such as the intrinsic reward's parts once they are known."""
+    """Further [T, N, ...] columns, such as the parts of the intrinsic reward."""
 
     @property
     def num_steps(self) -> int:
@@ -69,11 +69,11 @@ class Fragment:
 
     @property
     def done(self) -> Array:
-        """[T, N] bool: the episode ended with this step, for whatever reason."""
+        """[T, N] bool: the episode ended with this step, terminated or truncated."""
         return self.terminated | self.truncated
 
     def states(self) -> dict[str, Array]:
-        """Every state of the fragment once: rows 0..T of all environments, then the finals, [(T + 1) N + F, ...]."""
+        """Every state of the fragment once: rows 0..T of all envs, then the finals, [(T + 1) N + F, ...]."""
         flat = {key: rows.reshape(-1, *rows.shape[2:]) for key, rows in self.observations.items()}
         if not len(self.final_index):
             return flat
@@ -87,13 +87,11 @@ class Fragment:
         return index
 
     def select_envs(self, columns: Sequence[int]) -> Fragment:
-        """The same fragment with only some of its environments, in the given order."""
+        """The fragment with only some of its envs, in the given order."""
         chosen = np.asarray(columns)
         position = {int(column): place for place, column in enumerate(chosen)}
         kept = [row for row, (_, n) in enumerate(self.final_index) if int(n) in position]
-        parts: dict[str, object] = {
-            item.name: getattr(self, item.name)[:, chosen] for item in fields(self) if item.name in _TIME_MAJOR
-        }
+        parts: dict[str, object] = {name: getattr(self, name)[:, chosen] for name in _TIME_MAJOR}
         return Fragment(
             observations={key: rows[:, chosen] for key, rows in self.observations.items()},
             env_index=self.env_index[chosen],
@@ -111,25 +109,16 @@ class Fragment:
         )
 
 
-_TIME_MAJOR = {
-    "action",
-    "behaviour_logits",
-    "reward",
-    "first",
-    "terminated",
-    "truncated",
-    "episode",
-    "context",
-}
+_TIME_MAJOR = ("action", "behaviour_logits", "reward", "first", "terminated", "truncated", "episode", "context")
 
 
 def concat_envs(fragments: Sequence[Fragment]) -> Fragment:
-    """One fragment of all the environments of several fragments of equal length T."""
+    """One fragment with the envs of several fragments of equal length T."""
     if len(fragments) == 1:
         return fragments[0]
     lengths = {fragment.num_steps for fragment in fragments}
     if len(lengths) != 1:
-        raise ValueError(f"fragments of different lengths cannot be joined: {sorted(lengths)}")
+        raise ValueError(f"cannot concatenate fragments of different lengths: {sorted(lengths)}")
     offsets = np.cumsum([0, *(fragment.num_envs for fragment in fragments)])
     features = [fragment.policy_features for fragment in fragments]
     parts: dict[str, object] = {

@@ -1,4 +1,4 @@
-"""The stretches of a fragment that belong to one episode each."""
+"""Split a fragment into segments of one episode each."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from bonuslab.algorithms.data.fragment import Fragment
 
 @dataclass(frozen=True)
 class Segment:
-    """Rows `start` to `stop` of one environment, all of one episode."""
+    """Rows `start` to `stop` of one env, all of the same episode."""
 
     column: int
-    """Which of the fragment's environments."""
+    """Column of the env in the fragment."""
     start: int
     stop: int
     last: bool
-    """It reaches the end of the fragment and its episode goes on in the next one."""
+    """Whether the episode continues in the next fragment."""
 
 
 def segments(fragment: Fragment) -> Iterator[Segment]:
-    """Every environment's stretches in order of time; only the one that starts at row 0 can have begun before."""
+    """The segments of every env in order of time; only one that starts at row 0 can have begun earlier."""
     T, N = fragment.action.shape
     for column in range(N):
         starts = np.flatnonzero(fragment.first[1:T, column]) + 1

@@ -1,14 +1,15 @@
-"""Made-up trajectories with MiniHack's observations, cut into fragments at will: for tests and benchmarks."""
+"""Synthetic trajectories with MiniHack's observations, cut into fragments of any lengths: for tests and benchmarks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import gymnasium as gym
 import numpy as np
 
 from bonuslab.algorithms.data.fragment import Fragment
 
+State = dict[str, np.ndarray]
 NUM_ACTIONS = 8
 OBSERVATION_SPACE = gym.spaces.Dict(
     {
@@ -22,10 +23,10 @@ _MESSAGES = [b"", b"", b"", b"It's a wall.", b"The door opens.", b"You see here 
 
 
 class Trajectory:
-    """Random walks of N environments on a small grid, with episodes that win, die or run out of steps.
+    """Random walks of N envs on a small grid, with episodes that win, die or run out of steps.
 
-    `cut(lengths)` gives the same trajectory as consecutive fragments of these lengths, so that what happens at
-    fragment borders can be compared. Steps beyond the last cut stay unused.
+    `cut(lengths)` gives the same trajectory as consecutive fragments of these lengths, to compare behaviour at fragment
+    boundaries. Steps beyond the last cut stay unused.
     """
 
     def __init__(self, num_envs: int, num_steps: int, seed: int = 0, grid: int = 6, mean_episode: int = 12) -> None:
@@ -108,14 +109,21 @@ class Trajectory:
         return {"glyphs": glyphs, "blstats": blstats, "message": message}
 
 
-def state_at(fragment: Fragment, t: int, n: int) -> dict[str, np.ndarray]:
-    """s_t of environment n, looked up literally: for slow versions of a bonus's equation."""
+def state_at(fragment: Fragment, t: int, n: int) -> State:
+    """s_t of env n, looked up literally: for slow reference implementations."""
     return {key: rows[t, n] for key, rows in fragment.observations.items()}
 
 
-def next_state_at(fragment: Fragment, t: int, n: int) -> dict[str, np.ndarray]:
-    """The true s_{t+1} of environment n, looked up literally."""
+def next_state_at(fragment: Fragment, t: int, n: int) -> State:
+    """The true s_{t+1} of env n, looked up literally."""
     for row, index in enumerate(fragment.final_index.tolist()):
         if index == [t, n]:
             return {key: rows[row] for key, rows in fragment.finals.items()}
     return state_at(fragment, t + 1, n)
+
+
+def walk(fragments: Sequence[Fragment]) -> Iterator[tuple[int, State, State, bool]]:
+    """(n, s_t, true s_{t+1}, whether s_t starts an episode) of every step, in order of time, then of envs."""
+    for fragment in fragments:
+        for t, n in np.ndindex(*fragment.action.shape):
+            yield n, state_at(fragment, t, n), next_state_at(fragment, t, n), bool(fragment.first[t, n])

@@ -1,4 +1,4 @@
-"""Arrays as tensors on the same memory, read-only ones included."""
+"""NumPy arrays as tensors without a copy, read-only ones included."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import torch
 
 
 def as_tensor(array: np.ndarray, device: str | torch.device = "cpu") -> torch.Tensor:
-    """`array` as a tensor, which nobody may write to; on the CPU they share memory.
+    """`array` as a tensor that must not be written to; on the CPU they share memory.
 
-    Arrays from Ray's object store are read-only. Torch, which has no such tensors, warns of them, so it is shown a view
-    that does not say so.
+    Arrays from Ray's object store are read-only. Torch has no read-only tensors and warns, so it gets a view without
+    the flag.
     """
     shown = array if array.flags.writeable else np.asarray(_SeemsWritable(array))
     return torch.from_numpy(shown).to(device)
 
 
 class _SeemsWritable:
-    """An array's memory without its read-only mark; keeps the array alive."""
+    """An array's memory without its read-only flag; keeps the array alive."""
 
     def __init__(self, array: np.ndarray) -> None:
         self._array = array

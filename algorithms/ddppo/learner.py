@@ -11,7 +11,7 @@ from ray.rllib.core.columns import Columns
 from bonuslab.algorithms.acting.rollout import FOLLOWING_VALUE, NEXT_VALUE, VALUE
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.ddppo.loss import one_head, ppo_loss, two_heads
-from bonuslab.algorithms.learning.collectives import Alone
+from bonuslab.algorithms.learning.collectives import SingleProcess
 from bonuslab.algorithms.learning.learner import FragmentLearner
 
 
@@ -22,13 +22,13 @@ class PPOLearner(FragmentLearner):
     that all workers have truly collected, however short the rollout of one of them was.
     """
 
-    replicas: Alone = Alone()
+    replicas: SingleProcess = SingleProcess()
 
     def prepare(self, fragment: Fragment, tensors: dict[str, Any]) -> dict[str, Any]:
         """Advantages and targets, from the values recorded while acting."""
         value, after, following = (self._column(fragment, name) for name in (VALUE, NEXT_VALUE, FOLLOWING_VALUE))
         ends = {"terminated": tensors["terminated"], "done": tensors["terminated"] | tensors["truncated"]}
-        settings = self.config.return_settings()
+        settings = self.config.hyperparameters
         if self.config.num_values == 1:
             advantage, target = one_head(
                 reward=tensors["reward"].to(value.dtype), value=value, next_value=after, settings=settings, **ends
@@ -62,7 +62,7 @@ class PPOLearner(FragmentLearner):
             action=batch["action"],
             advantage=batch["advantage"],
             target=batch["target"],
-            settings=config.loss_settings(),
+            settings=config.hyperparameters,
         )
         for name, value in parts.items():
             self.metrics.log_value((module_id, name), float(value), window=1)
@@ -88,7 +88,7 @@ class PPOLearner(FragmentLearner):
 
     def _extrinsic(self, fragment: Fragment) -> torch.Tensor:
         reward = torch.as_tensor(fragment.reward, device=self._device)
-        clip = self.config.bonus_config.reward_clip
+        clip = self.config.reward_clip
         return reward if clip is None else reward.clamp(-clip, clip)
 
     def _column(self, fragment: Fragment, name: str) -> torch.Tensor:

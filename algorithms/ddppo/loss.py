@@ -2,46 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
 from bonuslab.algorithms.data.finite import require_finite
+from bonuslab.algorithms.ddppo.hyperparameters import DDPPOHyperparameters
 from bonuslab.algorithms.learning.gae import gae
 
 
-@dataclass(frozen=True)
-class LossSettings:
-    """The numbers of the loss."""
-
-    clip: float
-    """ε of the policy's clip."""
-    value_clip: float | None
-    """How far a value may move from what it was when acting before its loss is the worse of both; None: no limit."""
-    entropy_cost: float
-    baseline_cost: float
-
-
-@dataclass(frozen=True)
-class ReturnSettings:
-    """How rewards become advantages."""
-
-    discount: float
-    decay: float
-    """λ of GAE."""
-    intrinsic_discount: float
-    """γ of the second head."""
-    intrinsic_episodic: bool
-    """Whether intrinsic returns end with the episode; otherwise they go on into the next one (Burda et al., 2019)."""
-    extrinsic_advantage: float
-    """Weight of the first head's advantage, where there are two."""
-    intrinsic_advantage: float
-    """Weight of the second head's advantage."""
-
-
 def one_head(
-    *, reward: Tensor, value: Tensor, next_value: Tensor, terminated: Tensor, done: Tensor, settings: ReturnSettings
+    *,
+    reward: Tensor,
+    value: Tensor,
+    next_value: Tensor,
+    terminated: Tensor,
+    done: Tensor,
+    settings: DDPPOHyperparameters,
 ) -> tuple[Tensor, Tensor]:
     """Advantages and value targets, [T, N] each, of the sum of both rewards."""
     advantage = gae(
@@ -50,8 +26,8 @@ def one_head(
         next_value=next_value,
         terminated=terminated,
         done=done,
-        discount=settings.discount,
-        decay=settings.decay,
+        discount=settings.gamma,
+        decay=settings.lambda_,
     )
     return advantage, advantage + value
 
@@ -65,7 +41,7 @@ def two_heads(
     following_value: Tensor,
     terminated: Tensor,
     done: Tensor,
-    settings: ReturnSettings,
+    settings: DDPPOHyperparameters,
 ) -> tuple[Tensor, Tensor]:
     """Advantages [T, N] = w_e A_e + w_i A_i, and the targets of both heads [T, N, 2].
 
@@ -78,8 +54,8 @@ def two_heads(
         next_value=next_value[..., 0],
         terminated=terminated,
         done=done,
-        discount=settings.discount,
-        decay=settings.decay,
+        discount=settings.gamma,
+        decay=settings.lambda_,
     )
     ends = settings.intrinsic_episodic
     second = gae(
@@ -88,10 +64,10 @@ def two_heads(
         next_value=(next_value if ends else following_value)[..., 1],
         terminated=terminated if ends else torch.zeros_like(terminated),
         done=done if ends else torch.zeros_like(done),
-        discount=settings.intrinsic_discount,
-        decay=settings.decay,
+        discount=settings.intrinsic_gamma,
+        decay=settings.lambda_,
     )
-    advantage = settings.extrinsic_advantage * first + settings.intrinsic_advantage * second
+    advantage = settings.extrinsic_advantage_coeff * first + settings.intrinsic_advantage_coeff * second
     return advantage, torch.stack([first, second], -1) + value
 
 
@@ -104,7 +80,7 @@ def ppo_loss(
     action: Tensor,
     advantage: Tensor,
     target: Tensor,
-    settings: LossSettings,
+    settings: DDPPOHyperparameters,
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """Loss, a mean over all steps, and its parts. Logits are [T, N, A]; values and targets [T, N] or [T, N, heads]."""
     require_finite("policy logits", logits.detach())
@@ -114,14 +90,14 @@ def ppo_loss(
     log_prob = _of_action(log_policy, action)
     log_ratio = log_prob - _of_action(torch.log_softmax(behaviour_logits, -1), action)
     ratio = log_ratio.exp()
-    clipped = ratio.clamp(1 - settings.clip, 1 + settings.clip)
+    clipped = ratio.clamp(1 - settings.clip_param, 1 + settings.clip_param)
     policy_loss = -torch.minimum(ratio * advantage, clipped * advantage).mean()
-    baseline_loss = _value_loss(value, behaviour_value, target, settings.value_clip)
+    baseline_loss = _value_loss(value, behaviour_value, target, settings.vf_clip_param)
     entropy = -(log_policy.exp() * log_policy).sum(-1).mean()
     parts = {"policy_loss": policy_loss, "baseline_loss": baseline_loss, "entropy_loss": -entropy}
     for name, part in parts.items():
         require_finite(name.replace("_", " "), part.detach())
-    loss = policy_loss + settings.baseline_cost * baseline_loss - settings.entropy_cost * entropy
+    loss = policy_loss + settings.vf_loss_coeff * baseline_loss - settings.entropy_coeff * entropy
     metrics = {
         **parts,
         "entropy": entropy,
@@ -130,7 +106,7 @@ def ppo_loss(
         "value_mean": value.mean(),
         "importance_weight_mean": ratio.mean(),
         "kl_to_behaviour": -log_ratio.mean(),
-        "clipped_share": ((ratio - 1).abs() > settings.clip).float().mean(),
+        "clipped_share": ((ratio - 1).abs() > settings.clip_param).float().mean(),
     }
     return loss, {name: part.detach() for name, part in metrics.items()}
 

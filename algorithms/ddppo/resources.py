@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bonuslab.algorithms.ddppo.config import DDPPOConfig
-from bonuslab.algorithms.rllib.machine_size import machine_size, plan_name
+from bonuslab.algorithms.rllib.machine_size import layout_name, machine_size
 
 CPUS_PER_GPU = 10
 """Paper, appendix Habitat, Compute Details: 10 CPU threads a GPU."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class DDPPOResources:
     """Workers and their resources. The driver only keeps time: it is given no core."""
 
     name: str
@@ -35,29 +35,29 @@ class Plan:
         )
 
 
-def laptop(cpus: int, gpus: float = 0.0) -> Plan:
+def laptop(cpus: int, gpus: float = 0.0) -> DDPPOResources:
     """A worker for each of at most two cores."""
-    return Plan("laptop", num_workers=max(1, min(2, cpus)))
+    return DDPPOResources("laptop", num_workers=max(1, min(2, cpus)))
 
 
-def workstation(cpus: int, gpus: float) -> Plan:
+def workstation(cpus: int, gpus: float) -> DDPPOResources:
     """A worker for each GPU, which share the cores; without GPUs a worker for each core."""
     if gpus >= 1:
         workers = min(int(gpus), cpus)
-        return Plan("workstation", workers, max(1, cpus // workers), gpus_per_worker=1.0)
-    return Plan("workstation", max(1, cpus), gpus_per_worker=gpus / max(1, cpus))
+        return DDPPOResources("workstation", workers, max(1, cpus // workers), gpus_per_worker=1.0)
+    return DDPPOResources("workstation", max(1, cpus), gpus_per_worker=gpus / max(1, cpus))
 
 
-def cluster(cpus: int, gpus: float) -> Plan:
+def cluster(cpus: int, gpus: float) -> DDPPOResources:
     """A worker for each GPU with at most ten cores (32 GPUs: 32 workers × 4 environments); else one for each core."""
     if gpus >= 1:
         workers = min(int(gpus), cpus)
-        return Plan("cluster", workers, max(1, min(CPUS_PER_GPU, cpus // workers)), gpus_per_worker=1.0)
-    return Plan("cluster", max(1, cpus))
+        return DDPPOResources("cluster", workers, max(1, min(CPUS_PER_GPU, cpus // workers)), gpus_per_worker=1.0)
+    return DDPPOResources("cluster", max(1, cpus))
 
 
-def choose_plan(name: str = "auto", cpus: int | None = None, gpus: float | None = None) -> Plan:
-    """The named plan for what is there, or the one that fits it best."""
+def choose_resources(name: str = "auto", cpus: int | None = None, gpus: float | None = None) -> DDPPOResources:
+    """The named layout for this machine or cluster, or the one that fits best."""
     size = machine_size(cpus, gpus)
-    make = {"laptop": laptop, "workstation": workstation, "cluster": cluster}[plan_name(name, size)]
+    make = {"laptop": laptop, "workstation": workstation, "cluster": cluster}[layout_name(name, size)]
     return make(size.cpus, size.gpus)

@@ -22,7 +22,7 @@ from bonuslab.algorithms.acting.runner import STREAMS_PER_LIFE, EpisodeSummary, 
 from bonuslab.algorithms.bonuses.reward.model import IntrinsicModel
 from bonuslab.algorithms.bonuses.reward.shared import SharedBonus
 from bonuslab.algorithms.data.fragment import Fragment
-from bonuslab.algorithms.learning.collectives import Alone, Disconnected, Meeting
+from bonuslab.algorithms.learning.collectives import Disconnected, Rendezvous, SingleProcess
 from bonuslab.algorithms.rllib.intrinsic_reward import IntrinsicReward
 
 
@@ -81,7 +81,7 @@ class DDPPOWorker(FragmentRunner):
     keep_values = True
 
     def __init__(self, *, config: Any, **kwargs: Any) -> None:
-        self.replicas = Alone()
+        self.replicas = SingleProcess()
         self._on_gpu = config.num_gpus_per_env_runner > 0
         self._stop_signals: dist.Store | None = None
         self._fragment: Fragment | None = None
@@ -110,14 +110,14 @@ class DDPPOWorker(FragmentRunner):
         return self.bonus.find(IntrinsicReward).model
 
     @reported
-    def join(self, meeting: Meeting) -> None:
+    def join(self, rendezvous: Rendezvous) -> None:
         """Become one of a group of replicas."""
         self.replicas.close()
-        self.replicas = meeting.join(ray.util.get_node_ip_address(), self._on_gpu)
-        self.learner.replicas = self.model.setting.replicas = self.replicas
-        if meeting.size > 1:
-            timeout = timedelta(seconds=meeting.timeout_seconds)
-            self._stop_signals = dist.TCPStore(meeting.host, meeting.port, is_master=False, timeout=timeout)
+        self.replicas = rendezvous.join(ray.util.get_node_ip_address(), self._on_gpu)
+        self.learner.replicas = self.model.setting.collectives = self.replicas
+        if rendezvous.size > 1:
+            timeout = timedelta(seconds=rendezvous.timeout_seconds)
+            self._stop_signals = dist.TCPStore(rendezvous.host, rendezvous.port, is_master=False, timeout=timeout)
 
     @reported
     def warm_up(self) -> None:

@@ -20,7 +20,7 @@ from ray.exceptions import RayActorError, RayError, RayTaskError
 from bonuslab.algorithms.acting.runner import Failure
 from bonuslab.algorithms.bonuses.reward.client import cause_of
 from bonuslab.algorithms.ddppo.worker import Collected, DDPPOWorker, Learnt, Lost
-from bonuslab.algorithms.learning.collectives import Meeting
+from bonuslab.algorithms.learning.collectives import Rendezvous
 
 logger = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0
@@ -193,8 +193,8 @@ class RemoteWorkers:
     def _meet(self, workers: list[int]) -> bool:
         """Connect these workers; false if that failed because one of them died."""
         self._groups += 1
-        meetings = {
-            worker: Meeting(
+        rendezvous = {
+            worker: Rendezvous(
                 host=self._host,
                 port=self._store.port,
                 name=f"group/{self._groups}",
@@ -204,7 +204,7 @@ class RemoteWorkers:
             )
             for rank, worker in enumerate(workers)
         }
-        found = self._call(workers, "join", meetings)
+        found = self._call(workers, "join", rendezvous)
         lost = [result for result in found.values() if isinstance(result, Lost)]
         if lost:
             self._fail(lost[0].reason)

@@ -61,7 +61,7 @@ class IMPALALearner(FragmentLearner):
             reward=batch["reward"],
             terminated=batch["terminated"],
             truncated=batch["truncated"],
-            settings=config.loss_settings(),
+            settings=config.hyperparameters,
         )
         for name, value in parts.items():
             self.metrics.log_value((module_id, name), float(value), window=1)
@@ -69,7 +69,7 @@ class IMPALALearner(FragmentLearner):
 
     def prepare(self, fragment: Fragment, tensors: dict[str, Any]) -> dict[str, torch.Tensor]:
         """What the policy says before this update, or what it said when it acted if it is still the same."""
-        if self.config.surrogate_clip is None or fragment.weights_version == self._weights_seq_no:
+        if self.config.clip_param is None or fragment.weights_version == self._weights_seq_no:
             return {"start_logits": tensors["behaviour_logits"]}
         with torch.no_grad():
             output = self.module[DEFAULT_MODULE_ID].unwrapped().forward_train(tensors)

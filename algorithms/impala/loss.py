@@ -1,33 +1,12 @@
-"""IMPALA's loss on a fragment, and a clipped variant that allows several passes over the same data."""
+"""IMPALA's loss on a fragment, and a clipped variant that allows several epochs over the same data."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import torch
 
 from bonuslab.algorithms.data.finite import require_finite
+from bonuslab.algorithms.impala.hyperparameters import IMPALAHyperparameters
 from bonuslab.algorithms.learning.vtrace import vtrace
-
-
-@dataclass(frozen=True)
-class LossSettings:
-    """The numbers of the loss."""
-
-    discount: float
-    entropy_cost: float
-    baseline_cost: float
-    clip_rho: float
-    clip_c: float
-    trace_decay: float
-    """λ of V-trace: c_i = λ min(c̄, π/μ)."""
-    surrogate_clip: float | None
-    """None: the policy gradient of the IMPALA paper. A number ε: PPO's clipped objective on V-trace's advantages.
-
-    The clip is around the policy π₀ with which the update began, and samples are weighted by min(ρ̄, π₀/μ): were it
-    around the policy μ that acted, data one update old would already stand at the edge of the clip and teach little.
-    """
-    normalise_advantages: bool
 
 
 def impala_loss(
@@ -41,11 +20,13 @@ def impala_loss(
     reward: torch.Tensor,
     terminated: torch.Tensor,
     truncated: torch.Tensor,
-    settings: LossSettings,
+    settings: IMPALAHyperparameters,
 ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
     """Loss (summed over time, mean over environments) and its parts. All `…logits` are [T, N, A], all else [T, N].
 
-    `start_logits` are π₀'s, of the policy before the first pass of this update; only the clipped objective uses them.
+    `start_logits` are those of π₀, the policy before the first epoch of this update; only the clipped objective
+    (`clip_param`) uses them. It clips around π₀ and weighs samples by min(ρ̄, π₀/μ): clipped around the policy μ that
+    acted, data one update old would already lie at the edge of the clip and teach little.
     """
     require_finite("policy logits", logits.detach())
     require_finite("value", value.detach())
@@ -62,22 +43,22 @@ def impala_loss(
         next_value=next_value,
         terminated=terminated,
         truncated=truncated,
-        discount=settings.discount,
-        trace_decay=settings.trace_decay,
-        clip_rho=settings.clip_rho,
-        clip_c=settings.clip_c,
+        discount=settings.gamma,
+        trace_decay=settings.lambda_,
+        clip_rho=settings.vtrace_clip_rho_threshold,
+        clip_c=settings.vtrace_clip_c_threshold,
     )
     advantages = trace.advantages
     if settings.normalise_advantages:
         advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
 
-    if settings.surrogate_clip is None:
+    if settings.clip_param is None:
         policy_loss = _over_time(-log_prob * trace.rho * advantages)
     else:
         start_log_prob = _log_prob(start_logits, action)
-        weight = (start_log_prob - behaviour_log_prob).exp().clamp(max=settings.clip_rho)
+        weight = (start_log_prob - behaviour_log_prob).exp().clamp(max=settings.vtrace_clip_rho_threshold)
         ratio = (log_prob - start_log_prob).exp()
-        clipped = ratio.clamp(1 - settings.surrogate_clip, 1 + settings.surrogate_clip)
+        clipped = ratio.clamp(1 - settings.clip_param, 1 + settings.clip_param)
         policy_loss = _over_time(-weight * torch.minimum(ratio * advantages, clipped * advantages))
     baseline_loss = _over_time(0.5 * (trace.targets - value) ** 2)
     entropy = -(log_policy.exp() * log_policy).sum(-1)  # [T, N]
@@ -86,7 +67,7 @@ def impala_loss(
     parts = {"policy_loss": policy_loss, "baseline_loss": baseline_loss, "entropy_loss": entropy_loss}
     for name, part in parts.items():
         require_finite(name.replace("_", " "), part.detach())
-    loss = policy_loss + settings.baseline_cost * baseline_loss + settings.entropy_cost * entropy_loss
+    loss = policy_loss + settings.vf_loss_coeff * baseline_loss + settings.entropy_coeff * entropy_loss
     metrics = {
         **parts,
         "entropy": entropy.mean(),

@@ -1,15 +1,15 @@
-"""Which processes a run has and where they sit: a laptop, a workstation with a GPU, or a cluster."""
+"""Processes of a run and their devices: on a laptop, a workstation with a GPU, or a cluster."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 from bonuslab.algorithms.impala.config import IMPALAConfig
-from bonuslab.algorithms.rllib.machine_size import machine_size, plan_name
+from bonuslab.algorithms.rllib.machine_size import layout_name, machine_size
 
 
 @dataclass(frozen=True)
-class Plan:
+class IMPALAResources:
     """Processes and their resources."""
 
     name: str
@@ -45,13 +45,13 @@ class Plan:
         )
 
 
-LAPTOP = Plan("laptop", num_runners=1, learner_in_driver=True)
+LAPTOP = IMPALAResources("laptop", num_runners=1, learner_in_driver=True)
 
 
-def workstation(cpus: int, gpus: float) -> Plan:
+def workstation(cpus: int, gpus: float) -> IMPALAResources:
     """All cores but two play; learner and bonus share the first GPU, or take a core each."""
     share = gpus > 0
-    return Plan(
+    return IMPALAResources(
         "workstation",
         num_runners=max(1, cpus - 2),
         learner_in_driver=True,
@@ -63,7 +63,7 @@ def workstation(cpus: int, gpus: float) -> Plan:
     )
 
 
-def cluster(cpus: int, gpus: float) -> Plan:
+def cluster(cpus: int, gpus: float) -> IMPALAResources:
     """Learner and bonus on GPUs of their own where there are two; every other core plays."""
     learner_gpus = min(1.0, gpus)
     return replace(
@@ -77,10 +77,10 @@ def cluster(cpus: int, gpus: float) -> Plan:
     )
 
 
-def choose_plan(name: str = "auto", cpus: int | None = None, gpus: float | None = None) -> Plan:
-    """The named plan for what is there, or the one that fits it best."""
+def choose_resources(name: str = "auto", cpus: int | None = None, gpus: float | None = None) -> IMPALAResources:
+    """The named layout for this machine or cluster, or the one that fits best."""
     size = machine_size(cpus, gpus)
-    name = plan_name(name, size)
+    name = layout_name(name, size)
     if name == "laptop":
         return LAPTOP
     return workstation(size.cpus, size.gpus) if name == "workstation" else cluster(size.cpus, size.gpus)

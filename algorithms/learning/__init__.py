@@ -1,1 +1,1 @@
-"""What learners share: returns, updates, collectives and checkpoints."""
+"""Shared by the learners: returns, updates, collectives and checkpoints."""

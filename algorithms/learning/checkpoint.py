@@ -1,4 +1,4 @@
-"""Checkpoints that are whole or refused: a manifest of checksums, written last, moved into place at once."""
+"""Atomic, verified checkpoints: a manifest of checksums written last, then one rename into place."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ MANIFEST = "bonuslab_manifest.json"
 
 
 class DamagedCheckpoint(ValueError):  # noqa: N818 (it reads as what it is)
-    """A checkpoint that is incomplete or was changed after it was written."""
+    """A checkpoint that is incomplete or was modified after it was written."""
 
 
 def write_atomically(path: Path, write: Callable[[Path], None]) -> Path:
-    """Let `write` fill a folder beside `path`, seal it, and only then give it its name."""
+    """Let `write` fill a temporary folder, seal it, then rename it to `path`."""
     path = Path(path)
     building = path.with_name(f".{path.name}.building")
     shutil.rmtree(building, ignore_errors=True)
@@ -42,12 +42,10 @@ def seal(folder: Path) -> None:
 
 
 def verify(folder: Path) -> None:
-    """Raise `DamagedCheckpoint`, naming the first file that is missing or changed."""
+    """Raise `DamagedCheckpoint` naming the first file that is missing or modified."""
     folder = Path(folder)
     if not (folder / MANIFEST).is_file():
-        raise DamagedCheckpoint(
-            f"{folder} is no complete checkpoint: it has no {MANIFEST}, so its writing was cut short"
-        )
+        raise DamagedCheckpoint(f"{folder} is not a complete checkpoint: {MANIFEST} is missing; writing was cut short")
     try:
         files = json.loads((folder / MANIFEST).read_text())["files"]
     except (json.JSONDecodeError, KeyError) as error:
@@ -60,7 +58,7 @@ def verify(folder: Path) -> None:
 
 
 def newest_whole(folder: Path) -> tuple[Path | None, list[str]]:
-    """The newest undamaged checkpoint below `folder` (by name), and what is wrong with the newer ones."""
+    """The newest intact checkpoint in `folder` (by name), and what is wrong with newer ones."""
     problems: list[str] = []
     candidates = sorted(path for path in Path(folder).glob("checkpoint_*") if path.is_dir())
     for path in reversed(candidates):

@@ -1,13 +1,14 @@
-"""What the replicas of a model say to each other: sums and gathered values, over gloo or NCCL.
+"""Collectives among the replicas of a model (all-reduce and all-gather) over gloo or NCCL.
 
-Process groups are made directly, not by `torch.distributed.init_process_group`: so a group can be made anew as often
-as its members change, and nothing is left in the process that RLlib could stumble over.
+Process groups are created directly, not by `torch.distributed.init_process_group`, so a group can be rebuilt whenever
+its members change, and no global state is left behind that RLlib could trip over.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -19,84 +20,84 @@ V = TypeVar("V")
 
 
 class Disconnected(ConnectionError):  # noqa: N818 (it reads as what it is)
-    """Another replica has gone, failed, or did not answer in time."""
+    """Another replica left, failed, or timed out."""
 
 
-class Alone:
-    """One replica: nothing has to be said."""
+class SingleProcess:
+    """Single replica; collectives are no-ops."""
 
     rank = 0
     size = 1
     exchanges = 0
-    """How many exchanges have succeeded: of two replicas that lost each other, the one with more is ahead."""
+    """Successful collectives so far: of two replicas that lost contact, the one with more is ahead."""
 
     def sum(self, tensor: torch.Tensor) -> torch.Tensor:
-        """`tensor`, overwritten with its sum over all replicas."""
+        """All-reduce: overwrite `tensor` with its sum over all replicas and return it."""
         return tensor
 
     def average_gradients(self, parameters: Sequence[torch.nn.Parameter], weight: float) -> None:
-        """Overwrite gradients with Σ w g / Σ w over all replicas; `weight` is what each divided its loss by."""
+        """Overwrite gradients with Σ w g / Σ w over all replicas; `weight` is what each replica divided its loss by."""
 
     def gather(self, value: V) -> list[V]:
-        """The values of all replicas in the order of their ranks: arrays, of any shapes, or tuples of them."""
+        """All-gather: the values of all replicas in order of rank (picklable, of any shape)."""
         return [value]
 
     def close(self) -> None:
-        """Leave; the others notice at their next exchange."""
+        """Leave the group; the others notice at their next collective."""
 
 
 @dataclass(frozen=True)
-class Meeting:
-    """Where and as what a replica joins a group."""
+class Rendezvous:
+    """Where a replica joins a group, and its rank there."""
 
     host: str
     port: int
     name: str
-    """Different for every group that ever meets at this address."""
+    """Unique among all groups that ever use this address."""
     rank: int
     size: int
     timeout_seconds: float
-    """How long an exchange may wait for the slowest."""
+    """How long a collective may wait for the slowest replica."""
 
-    def join(self, own_address: str, on_gpu: bool) -> Alone:
-        """Meet the others, which can reach this one at `own_address`."""
-        return Alone() if self.size == 1 else Group(self, own_address, on_gpu)
+    def join(self, own_address: str, on_gpu: bool) -> SingleProcess:
+        """Connect to the others, which reach this replica at `own_address`."""
+        return SingleProcess() if self.size == 1 else ReplicaGroup(self, own_address, on_gpu)
 
 
-class Group(Alone):
-    """Several replicas, connected by gloo; gradients on GPUs go over NCCL."""
+class ReplicaGroup(SingleProcess):
+    """Several replicas connected by gloo; tensors on GPUs go over NCCL."""
 
-    def __init__(self, meeting: Meeting, own_address: str, on_gpu: bool) -> None:
-        self.rank, self.size = meeting.rank, meeting.size
+    def __init__(self, rendezvous: Rendezvous, own_address: str, on_gpu: bool) -> None:
+        self.rank, self.size = rendezvous.rank, rendezvous.size
         self.exchanges = 0
-        timeout = timedelta(seconds=meeting.timeout_seconds)
+        timeout = timedelta(seconds=rendezvous.timeout_seconds)
         with _translated():
-            store = dist.TCPStore(meeting.host, meeting.port, is_master=False, timeout=timeout)
-            gloo: Any = dist.ProcessGroupGloo  # torch's stubs do not know its options
+            store = dist.TCPStore(rendezvous.host, rendezvous.port, is_master=False, timeout=timeout)
+            gloo: Any = dist.ProcessGroupGloo  # its options are missing from torch's stubs
             options = gloo._Options()
-            # Without an address gloo asks the name service for this machine's name, which many clusters do not have.
+            # Without an address gloo resolves the host name, which fails on many clusters.
             options._devices = [gloo.create_device(hostname=own_address)]
             options._timeout = timeout
-            self._gloo: Any = gloo(dist.PrefixStore(f"{meeting.name}/gloo", store), self.rank, self.size, options)
+            self._gloo: Any = gloo(dist.PrefixStore(f"{rendezvous.name}/gloo", store), self.rank, self.size, options)
             self._nccl: Any = None
             if on_gpu:
                 nccl = dist.ProcessGroupNCCL.Options()
                 nccl._timeout = timeout
                 self._nccl = dist.ProcessGroupNCCL(
-                    dist.PrefixStore(f"{meeting.name}/nccl", store), self.rank, self.size, nccl
+                    dist.PrefixStore(f"{rendezvous.name}/nccl", store), self.rank, self.size, nccl
                 )
 
     def sum(self, tensor: torch.Tensor) -> torch.Tensor:
-        """`tensor`, overwritten with its sum over all replicas."""
+        """All-reduce: overwrite `tensor` with its sum over all replicas and return it."""
         with self._exchange():
             group = self._nccl if tensor.is_cuda else self._gloo
             group.allreduce([tensor]).wait()
             if tensor.is_cuda:
-                torch.cuda.current_stream().synchronize()  # so that an error shows here and not later
+                torch.cuda.current_stream().synchronize()  # so that an error surfaces here
         return tensor
 
     def average_gradients(self, parameters: Sequence[torch.nn.Parameter], weight: float) -> None:
-        """One sum over one long vector: all gradients times the weight, and the weight itself."""
+        """One all-reduce of one flat vector: all gradients times the weight, and the weight itself."""
         gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
         if not gradients:
             return
@@ -109,7 +110,7 @@ class Group(Alone):
             start += gradient.numel()
 
     def gather(self, value: V) -> list[V]:
-        """Two exchanges: lengths, then the pickled values, padded to the longest."""
+        """Two collectives: lengths, then the pickled values, padded to the longest."""
         data = torch.frombuffer(bytearray(pickle.dumps(value, protocol=5)), dtype=torch.uint8)
         lengths = [torch.zeros(1, dtype=torch.int64) for _ in range(self.size)]
         with self._exchange():
@@ -123,38 +124,29 @@ class Group(Alone):
         return [pickle.loads(row[: int(length)].numpy().tobytes()) for row, length in zip(rows, lengths, strict=True)]
 
     def close(self) -> None:
-        """Close the connections: the others' exchanges fail at once instead of waiting for us."""
+        """Close the connections, so that the others' collectives fail at once instead of timing out."""
         if self._nccl is not None:
             self._nccl.abort()
         self._gloo = self._nccl = None
 
-    def _exchange(self) -> _Exchange:
+    @contextmanager
+    def _exchange(self) -> Iterator[None]:
+        """Count one collective; if it fails, close the group, which disconnects the others."""
         if self._gloo is None:
             raise Disconnected("this replica has left its group")
-        return _Exchange(self)
+        try:
+            with _translated():
+                yield
+        except BaseException:
+            self.close()
+            raise
+        self.exchanges += 1
 
 
-class _translated:  # noqa: N801 (used as a function)
-    """Torch's many errors of a lost connection as one of ours."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
-        # dist.DistError and its kin are RuntimeErrors.
-        if isinstance(error, RuntimeError | ConnectionError) and not isinstance(error, Disconnected):
-            raise Disconnected(str(error).splitlines()[0][:200]) from error
-
-
-class _Exchange(_translated):
-    """Counts exchanges that succeed; one that fails closes the group, which tells the others."""
-
-    def __init__(self, group: Group) -> None:
-        self._group = group
-
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
-        if error is None:
-            self._group.exchanges += 1
-            return
-        self._group.close()
-        super().__exit__(kind, error, trace)
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Translate torch's various errors for a lost connection into `Disconnected`."""
+    try:
+        yield
+    except (RuntimeError, ConnectionError) as error:  # dist.DistError and its subclasses are RuntimeErrors
+        raise Disconnected(str(error).splitlines()[0][:200]) from error

@@ -18,9 +18,8 @@ def gae(
 ) -> Tensor:
     """[T, N]: A_t = Σ_{k≥0} (γλ)^k δ_{t+k} within the episode, δ_t = r_t + γ V(s_{t+1}) − V(s_t).
 
-    All arguments are [T, N]. V(s_{t+1}) counts as 0 where the episode `terminated`, so a truncated episode is
-    bootstrapped from the state it was cut in; the sum stops where it is `done` for either reason, and at the end of
-    the fragment.
+    All arguments are [T, N]. V(s_{t+1}) is 0 where the episode `terminated`; truncated episodes are bootstrapped. The
+    sum stops where the episode is `done` for either reason, and at the end of the fragment.
     """
     delta = reward + discount * next_value * ~terminated - value
     weight = discount * decay * (~done).to(delta.dtype)

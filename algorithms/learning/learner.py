@@ -1,4 +1,4 @@
-"""What all learners share: RLlib's TorchLearner with an update written for fragments."""
+"""The base of all learners: RLlib's TorchLearner with an update written for fragments."""
 
 from __future__ import annotations
 
@@ -15,25 +15,24 @@ from ray.rllib.utils.metrics import ALL_MODULES, NUM_ENV_STEPS_TRAINED, NUM_ENV_
 from bonuslab.algorithms.data.finite import require_finite
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.data.tensors import as_tensor
-from bonuslab.algorithms.learning.malloc import HEAP
+from bonuslab.algorithms.learning import malloc
 
 
 class FragmentLearner(TorchLearner):
-    """Updates the policy on whole fragments; minibatches are groups of environments, so no sequence is cut.
+    """Updates the policy on whole fragments; minibatches are groups of envs, so no sequence is cut.
 
-    A subclass says what the loss needs besides the fragment (`prepare`) and what the loss is
-    (`compute_loss_for_module`).
+    Subclasses define the loss (`compute_loss_for_module`) and the tensors it needs besides the fragment (`prepare`).
     """
 
     def build(self) -> None:
-        """Build the module and its optimiser; shuffling has its own random numbers."""
+        """Build the module and its optimiser; shuffling has its own random generator."""
         torch.set_num_threads(self.config.threads_per_learner)
-        HEAP.keep()
+        malloc.keep_large_blocks()
         super().build()
         self._shuffle = torch.Generator().manual_seed((self.config.seed or 0) + 104729)
 
     def configure_optimizers_for_module(self, module_id: str, config: Any = None) -> None:
-        """The optimiser that the configuration names."""
+        """Register the optimiser of the config."""
         parameters = self.get_parameters(self._module[module_id])
         self.register_optimizer(
             module_id=module_id,
@@ -43,7 +42,7 @@ class FragmentLearner(TorchLearner):
         )
 
     def learn_from(self, fragment: Fragment, timesteps: dict[str, Any] | None = None) -> None:
-        """`num_epochs` passes over a fragment."""
+        """Train on a fragment for `num_epochs` epochs."""
         self._check_is_built()
         self.before_gradient_based_update(timesteps=timesteps or {})
         with self.together():
@@ -53,21 +52,21 @@ class FragmentLearner(TorchLearner):
             for columns in self._minibatches(fragment.num_envs):
                 self._gradient_step(select_envs(tensors, columns))
         self._log(fragment)
-        HEAP.give_back()
+        malloc.trim()
         self._weights_seq_no += 1
         self.after_gradient_based_update(timesteps=timesteps or {})
 
     def prepare(self, fragment: Fragment, tensors: dict[str, Any]) -> dict[str, torch.Tensor]:
-        """Further tensors [T, N, ...] that the loss needs, the same for all passes."""
+        """Further tensors [T, N, ...] for the loss, computed once for all epochs."""
         return {}
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Around what may fail in one of several learners."""
+        """Wraps code that may fail in one of several learners."""
         yield
 
     def reduce_gradients(self, parameters: list[torch.nn.Parameter], num_steps: int) -> None:
-        """Make the gradients those of all learners; `num_steps` is how many steps ours are the mean of."""
+        """Average the gradients over all learners; ours are the mean over `num_steps` steps."""
 
     def _gradient_step(self, batch: dict[str, Any]) -> None:
         with self.together():
@@ -97,7 +96,7 @@ class FragmentLearner(TorchLearner):
         self.metrics.log_value((DEFAULT_MODULE_ID, "policy_lag_updates"), lag, window=20)
 
     def get_state(self, *arguments: Any, **options: Any) -> dict[str, Any]:
-        """RLlib's state and the random numbers that shuffle minibatches."""
+        """RLlib's state and that of the minibatch shuffler."""
         state = super().get_state(*arguments, **options)
         state["shuffle"] = self._shuffle.get_state().numpy()
         return state
@@ -110,12 +109,12 @@ class FragmentLearner(TorchLearner):
 
 
 def to_tensors(fragment: Fragment, device: torch.device | str) -> dict[str, Any]:
-    """What the network and the loss need of a fragment, as tensors."""
+    """The parts of a fragment that the network and the loss need, as tensors."""
 
     def tensor(array: Any) -> torch.Tensor:
         return as_tensor(array, device)
 
-    # Only truncated episodes need the value of their last state: a terminated one's is multiplied by zero.
+    # Only truncated episodes need the value of their final state; that of a terminated one is zero.
     step, env_index = fragment.final_index[:, 0], fragment.final_index[:, 1]
     cut = fragment.truncated[step, env_index] & ~fragment.terminated[step, env_index]
     return {
@@ -134,7 +133,7 @@ def to_tensors(fragment: Fragment, device: torch.device | str) -> dict[str, Any]
 
 
 def select_envs(tensors: dict[str, Any], columns: torch.Tensor) -> dict[str, Any]:
-    """The same tensors for some of the environments."""
+    """The tensors of some of the envs."""
     if torch.equal(columns, torch.arange(tensors["first"].shape[1])):
         return tensors
     columns = columns.to(tensors["first"].device)

@@ -1,11 +1,10 @@
-"""How this process keeps memory, and gives it back.
+"""Tune glibc's malloc: reuse large blocks, and return free memory to the system now and then.
 
-glibc asks the system for every array above 32 MB and returns it when it is freed, and the system clears each page anew:
-filling 34 MB took 29 ms instead of 4 where it was measured. So large arrays are taken from the memory that is kept.
+glibc maps every array above 32 MB anew and unmaps it when freed, and the kernel zeroes each page again: filling 34 MB
+took 29 ms instead of 4 when measured. So large arrays come from the heap.
 
-What is kept grows. Fragments hold different numbers of ended episodes and of distinct states, so arrays of ever new
-sizes come and go, and what is freed between those that stay cannot always be used again: the memory in use stays the
-same while the process grows. So now and then the free pages are returned to the system.
+The heap then grows. Fragments differ in their numbers of finished episodes and distinct states, so array sizes vary and
+the heap fragments: the process grows while the memory in use stays the same. So free pages are trimmed regularly.
 """
 
 from __future__ import annotations
@@ -14,34 +13,28 @@ import ctypes
 import time
 from typing import Any
 
-EVERY_SECONDS = 10.0
-"""Returned pages are fetched again when they are needed, which costs a few milliseconds each time."""
-_MMAP_MAX, _TRIM_THRESHOLD = -4, -1  # names of mallopt's settings, as malloc.h numbers them
+TRIM_INTERVAL_SECONDS = 10.0
+"""Faulting trimmed pages back in costs a few milliseconds each time."""
+_M_MMAP_MAX, _M_TRIM_THRESHOLD = -4, -1  # as in malloc.h
 _NEVER = 2**31 - 1
 
-
-class Heap:
-    """The memory of this process."""
-
-    def __init__(self) -> None:
-        library = ctypes.CDLL(None)
-        self._trim: Any = getattr(library, "malloc_trim", None)  # only glibc has it
-        self._set: Any = getattr(library, "mallopt", None) if self._trim is not None else None
-        self._last = time.monotonic()
-
-    def keep(self) -> None:
-        """Keep what is freed, also large arrays, until it is given back."""
-        if self._set is not None:
-            self._set(_MMAP_MAX, 0)
-            self._set(_TRIM_THRESHOLD, _NEVER)
-
-    def give_back(self) -> None:
-        """Return free memory to the system, at most every ten seconds."""
-        now = time.monotonic()
-        if self._trim is not None and now - self._last >= EVERY_SECONDS:
-            self._trim(0)
-            self._last = now
+_libc = ctypes.CDLL(None)
+_malloc_trim: Any = getattr(_libc, "malloc_trim", None)  # glibc only
+_mallopt: Any = getattr(_libc, "mallopt", None) if _malloc_trim is not None else None
+_last_trim = time.monotonic()
 
 
-HEAP = Heap()
-"""One for all parts that share the process."""
+def keep_large_blocks() -> None:
+    """Keep freed memory, large arrays included, in the process until `trim`."""
+    if _mallopt is not None:
+        _mallopt(_M_MMAP_MAX, 0)
+        _mallopt(_M_TRIM_THRESHOLD, _NEVER)
+
+
+def trim() -> None:
+    """Return free memory to the system, at most once every ten seconds."""
+    global _last_trim
+    now = time.monotonic()
+    if _malloc_trim is not None and now - _last_trim >= TRIM_INTERVAL_SECONDS:
+        _malloc_trim(0)
+        _last_trim = now

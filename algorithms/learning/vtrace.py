@@ -1,4 +1,4 @@
-"""V-trace targets (Espeholt et al. 2018), right at terminations, truncations and fragment cuts."""
+"""V-trace targets (Espeholt et al., 2018), correct at terminations, truncations and fragment boundaries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 
 @dataclass(frozen=True)
 class VTrace:
-    """What the learner regresses on and follows."""
+    """Value targets and policy-gradient advantages."""
 
     targets: torch.Tensor
     """[T, N]: v_t, the target of V(s_t)."""
@@ -36,8 +36,8 @@ def vtrace(
     """Targets v_t = V(s_t) + Σ_{k≥t} γ^{k−t} (Π_{i=t}^{k−1} c_i) δ_k, the sum ending with the episode or the fragment.
 
     All arguments are [T, N]. δ_k = ρ_k (r_k + γ_k V(s_{k+1}) − V(s_k)), ρ_k = min(ρ̄, π/μ), c_k = λ min(c̄, π/μ),
-    `log_ratio` = log π(a|s) − log μ(a|s). `next_value` is V of the true next state: a truncated episode's last state is
-    bootstrapped, a terminated one's counts as zero. The product of the c_i never crosses an episode's end.
+    `log_ratio` = log π(a|s) − log μ(a|s). `next_value` is V of the true next state: truncated episodes are
+    bootstrapped from their final state, terminated ones from zero. The product of the c_i never crosses an episode end.
     """
     ratio = log_ratio.exp()
     rho = ratio.clamp(max=clip_rho)  # [T, N]
@@ -47,13 +47,13 @@ def vtrace(
     delta = rho * (reward + gamma * next_value - value)
 
     excess = torch.empty_like(value)  # v_t − V(s_t)
-    following = torch.zeros_like(value[0])  # the same one step later, 0 beyond the fragment
+    following = torch.zeros_like(value[0])  # the same one step later; 0 beyond the fragment
     for t in reversed(range(len(value))):
         following = delta[t] + gamma[t] * c[t] * within[t] * following
         excess[t] = following
     targets = value + excess
 
-    # v_{t+1}: next_value plus what later steps of the same episode add to it.
+    # v_{t+1}: next_value plus the later excess of the same episode.
     later = torch.cat([excess[1:], torch.zeros_like(excess[:1])]) * within
     advantages = reward + gamma * (next_value + later) - value
     return VTrace(targets, advantages, rho)

@@ -5,6 +5,8 @@ A further family is one file with an `Encoder` decorated by `@register_family`, 
 
 from bonuslab.algorithms.networks import (  # noqa: F401 (imported to register their families)
     atari,
+    cnn,
+    mlp,
     paper_fast,
     pixels_small,
     resnet_encoders,
@@ -12,7 +14,7 @@ from bonuslab.algorithms.networks import (  # noqa: F401 (imported to register t
 )
 from bonuslab.algorithms.networks.encoder import Encoder, Observations, as_tensors
 from bonuslab.algorithms.networks.policy import PolicyNetwork, PolicyOutput
-from bonuslab.algorithms.networks.registry import build_encoder, build_policy, families, register_family
+from bonuslab.algorithms.networks.registry import build_encoder, build_policy, families, register_family, resolve_family
 
 __all__ = [
     "Encoder",
@@ -24,4 +26,5 @@ __all__ = [
     "build_policy",
     "families",
     "register_family",
+    "resolve_family",
 ]

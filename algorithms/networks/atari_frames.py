@@ -1,4 +1,4 @@
-"""The networks that the bonuses of the paper's Montezuma appendix have of their own: one whitened frame in, 512 out."""
+"""The bonus networks of the paper's Montezuma appendix: one whitened frame in, 512 features out."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _GAIN = math.sqrt(2)
 
 
 def frame_target() -> nn.Sequential:
-    """RND's target: three convolutions with leaky ReLUs and one fully-connected layer. [B, 1, 84, 84] -> [B, 512]."""
+    """RND's target: three convolutions with leaky ReLUs and one fully-connected layer, [B, 1, 84, 84] -> [B, 512]."""
     return nn.Sequential(*_convolutions(), _linear(7 * 7 * 64))
 
 
 def frame_predictor() -> nn.Sequential:
-    """RND's predictor, and the architecture of E3B's encoder: the target's with two more layers, behind ReLUs."""
+    """RND's predictor and E3B's encoder: the target's architecture plus two fully-connected layers with ReLUs."""
     layers: list[nn.Module] = [*_convolutions(), _linear(7 * 7 * 64)]
     for _ in range(2):
         layers += [nn.ReLU(), _linear(FRAME_FEATURES)]

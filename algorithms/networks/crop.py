@@ -1,4 +1,4 @@
-"""The part of the map around the agent."""
+"""Crop the map around the agent."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from torch import Tensor
 
 
 def crop_around_agent(glyphs: Tensor, blstats: Tensor, size: int, outside: int) -> Tensor:
-    """[B, size, size]: glyphs [B, 21, 79] around the agent, who is at column blstats[0] and row blstats[1].
+    """[B, size, size]: glyphs [B, 21, 79] around the agent, at column blstats[0] and row blstats[1].
 
-    Cells beyond the map's edge read `outside`.
+    Cells beyond the map's edge are `outside`.
     """
     height, width = glyphs.shape[1:]
     reach = torch.arange(size, device=glyphs.device) - size // 2

@@ -1,4 +1,4 @@
-"""A batch without repetitions: most messages are blank, and a bump into a wall leaves the map as it was."""
+"""Deduplicate a batch: most messages are blank, and bumping into a wall leaves the map unchanged."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from torch import Tensor
 from torch.nn import functional
 
 ROUND_TO = 32
-"""Where there are more distinct rows, their number is rounded up to a multiple of this."""
+"""Larger numbers of distinct rows are rounded up to a multiple of this."""
 _WORD = 8  # bytes
 
 
 def per_distinct(trunk: Callable[[Tensor], Tensor], rows: Tensor, fewest: int = 2) -> Tensor:
-    """`trunk(rows)` [B, d] for rows [B, ...], computed once for equal rows; fewer than `fewest` are not compared.
+    """`trunk(rows)` [B, d] for rows [B, ...], computed once for equal rows; batches below `fewest` are not compared.
 
-    The trunk sees some rows twice, so that its batch sizes repeat. For each new size oneDNN compiles new programs and
-    keeps a thousand of them; sizes that never repeat cost that time and scatter the programs over the heap, which
-    cannot be used again between them and grows.
+    The batch is padded with repeated rows so that its sizes recur: oneDNN compiles kernels for each new size and caches
+    a thousand of them, which costs time and fragments the heap.
     """
     if len(rows) < fewest:
         return trunk(rows)
@@ -29,10 +28,10 @@ def per_distinct(trunk: Callable[[Tensor], Tensor], rows: Tensor, fewest: int = 
 
 
 def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Indices [U] of one example of each distinct row of `rows` [B, k], and for each row its place [B] among them.
+    """Indices [U] of one example of each distinct row of `rows` [B, k], and the place [B] of each row among them.
 
-    `rows[example][place]` equals `rows`. Sorting whole rows is slow, so they are told apart by a 64-bit hash; should
-    two different rows ever share a hash, which the comparison at the end shows, every row counts as distinct.
+    `rows[example][place]` equals `rows`. Sorting whole rows is slow, so they are compared by a 64-bit hash; if two
+    different rows ever collide, which the final comparison detects, every row counts as distinct.
     """
     if rows.dtype == torch.uint8 and rows.shape[1] % _WORD == 0:
         words = rows.contiguous().view(torch.int64)
@@ -51,7 +50,7 @@ _MULTIPLIERS: dict[tuple[int, torch.device], Tensor] = {}
 
 
 def _multipliers(count: int, device: torch.device) -> Tensor:
-    """`count` odd 64-bit numbers, always the same."""
+    """`count` fixed odd 64-bit integers."""
     if (count, device) not in _MULTIPLIERS:
         random = torch.randint(-(2**62), 2**62, (count,), generator=torch.Generator().manual_seed(count))
         _MULTIPLIERS[count, device] = (random * 2 + 1).to(device)

@@ -1,10 +1,9 @@
-"""An LSTM that forgets its state where episodes start, inside an unroll too.
+"""An LSTM that resets its state at episode starts, also within an unroll.
 
-torch 2.13 sends `nn.LSTM` on the CPU through oneDNN, which is several times slower than it need be, and the native
-path computes the gradient of the recurrent weights once a step. On the CPU we therefore run the recurrence
-ourselves: everything that does not depend on the previous step (input projection, all weight gradients) is one large
-matrix product over the whole unroll, and only h W_hhᵀ and the gates are left in the loop over time. Other devices
-run `nn.LSTM` on the stretches between episode starts.
+On the CPU, torch 2.13 runs `nn.LSTM` through oneDNN, which is several times slower than necessary, and the native path
+computes the gradient of the recurrent weights once per step. So on the CPU we write the recurrence out: everything that
+does not depend on the previous step (input projection, all weight gradients) is one large matrix product over the
+unroll, and only h W_hhᵀ and the gates remain in the loop over time. Other devices run `nn.LSTM` between episode starts.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from torch.autograd.function import once_differentiable
 
 
 class ResettingLSTM(nn.Module):
-    """`nn.LSTM` (same equations, same weights, same names) with resets."""
+    """`nn.LSTM` (same equations, weights and names) with resets."""
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1) -> None:
         super().__init__()
@@ -30,10 +29,10 @@ class ResettingLSTM(nn.Module):
         return zeros, zeros.clone()
 
     def forward(self, inputs: Tensor, first: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """[T, N, hidden] and the last state; an env's state is zeroed before each step that `first` [T, N] marks."""
+        """[T, N, hidden] and the last state; an env's state is reset before each step where `first` [T, N] is set."""
         h, c = state
         if inputs.device.type != "cpu":
-            return self.forward_stretches(inputs, first, (h, c))
+            return self.forward_segments(inputs, first, (h, c))
         keep = (~first).to(inputs.dtype).unsqueeze(-1)  # [T, N, 1]
         last_h, last_c = [], []
         for layer in range(self.layers.num_layers):
@@ -42,10 +41,10 @@ class ResettingLSTM(nn.Module):
             last_c.append(c_end)
         return inputs, (torch.stack(last_h), torch.stack(last_c))
 
-    def forward_stretches(
+    def forward_segments(
         self, inputs: Tensor, first: Tensor, state: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """The same by `nn.LSTM`, called once for every stretch of time in which no environment starts an episode."""
+        """The same with `nn.LSTM`, called once per segment of time in which no env starts an episode."""
         starts = first.any(dim=1).nonzero().flatten().tolist()
         borders = sorted({0, *starts, len(inputs)})
         outputs = []
@@ -70,7 +69,7 @@ class _Recurrence(torch.autograd.Function):
         T, N, _ = x.shape
         H = h.shape[-1]
         gates = torch.addmm(b_ih + b_hh, x.reshape(T * N, -1), w_ih.t()).view(T, N, 4 * H)  # i, f, g, o
-        before_h, before_c = x.new_empty(T, N, H), x.new_empty(T, N, H)  # what the step sees, after resets
+        before_h, before_c = x.new_empty(T, N, H), x.new_empty(T, N, H)  # input of each step, after resets
         hs, cs = x.new_empty(T, N, H), x.new_empty(T, N, H)
         w_hh_t = w_hh.t()
         for t in range(T):
@@ -93,7 +92,7 @@ class _Recurrence(torch.autograd.Function):
         T, N, H = cs.shape
         i, f, g, o = gates.view(T, N, 4, H).unbind(2)
         tanh_c = torch.tanh(cs)
-        # Local derivatives of all steps at once; in the loop they are multiplied by dL/dc_t or dL/dh_t.
+        # Local derivatives of all steps; the loop multiplies them by dL/dc_t or dL/dh_t.
         local = gates.new_empty(T, N, 4, H)
         torch.mul(i - i * i, g, out=local[:, :, 0])
         torch.mul(f - f * f, before_c, out=local[:, :, 1])

@@ -1,16 +1,16 @@
 """The paper's MiniHack encoder, written out literally (its appendix; sizes as in `REFERENCE.md`).
 
-Four trunks: the whole map, a 9 × 9 crop around the agent, the stats, and the message. Readings of the text:
+Four trunks: the whole map, a 9 × 9 crop around the agent, the stats, and the message. Interpretation of the text:
 
-- Convolutions of the maps keep the size (padding 1); the concatenation has 21·79·8 + 9·9·8 + 64 + 64 = 14,048 numbers.
-- The message's "two fully-connected layers of 128 hidden units and ReLU" are 320 → 128, ReLU, 128 → 64: only with an
-  output of 64 is the concatenation that large. Its first convolution reads the 32 numbers of a character, not 64.
-- The stats are fed as they are, not scaled. They are finite whatever they are, but not small.
-- Not said by the paper, and ours: each of the message's convolutions is followed by a ReLU, its last layer by none, and
-  the crop reads glyph 0 beyond the map's edge.
+- Convolutions of the maps keep the size (padding 1); the concatenation has 21·79·8 + 9·9·8 + 64 + 64 = 14,048 units.
+- The message's "two fully-connected layers of 128 hidden units and ReLU" are 320 → 128, ReLU, 128 → 64: the size of the
+  concatenation requires 64 outputs. Its first convolution has 32 input channels (the character embedding), not 64.
+- The stats are not scaled: always finite, but not small.
+- Not specified by the paper, and ours: a ReLU after each convolution of the message, none after its last layer, and
+  glyph 0 beyond the map's edge in the crop.
 
-`paper_fast.py` computes the same function and its gradients in a fraction of the time; this file is what it is tested
-against, and what runs on a GPU.
+`paper_fast.py` computes the same function and gradients in a fraction of the time; this file is its reference in tests,
+and runs on GPUs.
 """
 
 from __future__ import annotations
@@ -88,5 +88,5 @@ def _message_trunk() -> nn.Sequential:
 
 
 def _flat(maps: Tensor) -> Tensor:
-    """[B, h · w · channels] of [B, channels, h, w]: cell after cell, so that a stretch of a row lies together."""
+    """[B, h · w · channels] from [B, channels, h, w]: cell by cell, so that parts of a row are contiguous."""
     return maps.permute(0, 2, 3, 1).flatten(1)

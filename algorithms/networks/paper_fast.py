@@ -1,15 +1,15 @@
-"""The `paper` family: the encoder of `paper.py`, same weights, same function and gradients, computed with less work.
+"""The `paper` family: the encoder of `paper.py` with the same weights, outputs and gradients, computed faster.
 
-What is saved, and why the result is the same up to rounding:
+Optimisations, all exact up to rounding:
 
 - Repeated maps, crops and messages of a batch go through their trunk once.
-- A convolution of embedded glyphs is a convolution of the glyphs' one-hot vectors with weights W·E. A batch shows a
-  dozen distinct glyphs, so that this has a dozen input channels where the embedding has 64.
-- Most of the map is blank rock. Away from what is drawn, every layer gives what it gives for the blank map, which is
-  computed once; only a region around what is drawn goes through the layers, as its difference from the blank map:
-  with x⁰ the blank map's activations, conv(x) = conv(x⁰) + conv(x − x⁰), and x − x⁰ is zero outside of the region, so
-  that a convolution of the region with ordinary zero padding gives the second term.
-- The layer after the concatenation reads regions likewise: see `region_linear.py`.
+- A convolution of embedded glyphs is a convolution of the glyphs' one-hot vectors with weights W·E. A batch has about a
+  dozen distinct glyphs, so this has a dozen input channels instead of the embedding's 64.
+- Most of the map is blank rock. Far from anything drawn, the activations of every layer are those of a blank map, which
+  are computed once; only a region around what is drawn goes through the layers, as its difference from the blank map:
+  with x⁰ the blank map's activations, conv(x) = conv(x⁰) + conv(x − x⁰), and x − x⁰ is zero outside the region, so a
+  convolution of the region with zero padding gives the second term.
+- The layer after the concatenation uses regions likewise: see `region_linear.py`.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ from bonuslab.algorithms.networks.encoder import Observations
 from bonuslab.algorithms.networks.paper import CROP, FILTERS, GLYPH_SIZE, OUTSIDE, PlainPaperEncoder
 from bonuslab.algorithms.networks.region_linear import region_linear
 from bonuslab.algorithms.networks.regions import Region, cover
-from bonuslab.algorithms.networks.registry import register_family
+from bonuslab.algorithms.networks.registry import needs_keys, register_family
 
 STONE = 2359
-"""The glyph of solid rock and of all that is not seen yet. Another number would be as right, but slower."""
+"""The glyph of solid rock and of unseen cells. Any other glyph would be correct too, but slower."""
 FEWEST_TO_COMPARE = 64
-"""Crops of a smaller batch, as in acting, are encoded faster than compared."""
+"""In smaller batches, as in acting, encoding crops is faster than comparing them."""
 _BATCH_QUANTUM = 4
-"""Batches are filled up to a multiple of this: oneDNN compiles a convolution for every new shape."""
+"""Batches are padded to a multiple of this: oneDNN compiles a convolution for every new shape."""
 
 
 class _Blank(NamedTuple):
-    """The blank map's way through the map trunk."""
+    """Activations of the map trunk for the blank map."""
 
     before: list[Tensor]
-    """Each convolution's output [1, c, h, w], before the non-linearity."""
+    """Output of each convolution [1, c, h, w], before the non-linearity."""
     after: list[Tensor]
     """And after it."""
     product: Tensor | None
-    """[1024]: what it adds to the layer after the concatenation; None where gradients are wanted."""
+    """[1024]: its contribution to the layer after the concatenation; None if gradients are needed."""
 
 
-@register_family("paper", core_size=1024)
+@register_family("paper", core_size=1024, check=needs_keys("glyphs", "blstats", "message"))
 class PaperEncoder(PlainPaperEncoder):
-    """The paper's encoder; on the CPU by the savings above."""
+    """The paper's encoder, with the optimisations above on the CPU."""
 
     def __init__(self, observation_space: gym.spaces.Dict) -> None:
         super().__init__(observation_space)
         self._map_shape: tuple[int, int] = observation_space["glyphs"].shape  # type: ignore[assignment]
-        self._remembered: tuple[tuple[tuple[int, int], ...], Tensor, _Blank] | None = None
+        self._cached: tuple[tuple[tuple[int, int], ...], Tensor, _Blank] | None = None
 
     def forward(self, observations: Observations) -> Tensor:
         """[B, 1024]."""
@@ -110,7 +110,7 @@ class PaperEncoder(PlainPaperEncoder):
         return self.message(self.character_embedding(messages.long()).transpose(1, 2))
 
     def _look_up(self, glyphs: Tensor, convolution: nn.Conv2d, background: int | None) -> tuple[Tensor, Tensor]:
-        """Input and weight whose convolution is that of the embedded glyphs [n, h, w], less that of the background."""
+        """Input and weight whose convolution is that of the embedded glyphs [n, h, w] minus that of the background."""
         table = self.glyph_embedding.weight
         ids = glyphs.long()
         present = torch.zeros(len(table), dtype=torch.bool)
@@ -120,7 +120,7 @@ class PaperEncoder(PlainPaperEncoder):
             present[background] = False
             origin = table[background]
         vocabulary = present.nonzero().flatten()
-        if len(vocabulary) > GLYPH_SIZE:  # so many that the embedding is narrower than a one-hot vector
+        if len(vocabulary) > GLYPH_SIZE:  # the embedding is narrower than a one-hot vector
             embedded = functional.embedding(ids, table) - origin
             return embedded.permute(0, 3, 1, 2), _channels_last(convolution.weight)
         channels = max(8, -(-len(vocabulary) // 8) * 8)  # a multiple of the vector unit's width
@@ -133,20 +133,20 @@ class PaperEncoder(PlainPaperEncoder):
         return inputs, _channels_last(weight)
 
     def _blank(self) -> _Blank:
-        """The blank map's activations; remembered while the weights stay the same and no gradients are wanted."""
+        """The blank map's activations, cached while the weights stay the same and no gradients are needed."""
         needs_gradients = torch.is_grad_enabled() and any(weight.requires_grad for weight in self._blank_weights())
         if needs_gradients:
             return self._compute_blank(with_product=False)
         versions = tuple(
             (weight.data_ptr(), 0 if weight.is_inference() else weight._version) for weight in self._blank_weights()
         )
-        # Writing through `weight.data` leaves no trace in the version, so some of the numbers are compared too.
+        # Writing through `weight.data` does not change the version, so a sample of the weights is compared too.
         sample = torch.cat([weight.detach().flatten()[:: 1 + weight.numel() // 64] for weight in self._blank_weights()])
-        if self._remembered is None or self._remembered[0] != versions or not torch.equal(self._remembered[1], sample):
-            # As ordinary tensors even where the caller is in inference mode: a later call may not be.
+        if self._cached is None or self._cached[0] != versions or not torch.equal(self._cached[1], sample):
+            # As ordinary tensors even in inference mode: a later call may be outside of it.
             with torch.inference_mode(False), torch.no_grad():
-                self._remembered = (versions, sample, self._compute_blank(with_product=True))
-        return self._remembered[2]
+                self._cached = (versions, sample, self._compute_blank(with_product=True))
+        return self._cached[2]
 
     def _compute_blank(self, with_product: bool) -> _Blank:
         stone = self.glyph_embedding.weight[STONE].view(1, -1, 1, 1)
@@ -161,8 +161,8 @@ class PaperEncoder(PlainPaperEncoder):
         return _Blank(before, after, self.join.weight[:, : self.map_size] @ x.permute(0, 2, 3, 1).flatten())
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies and pickles start without memory."""
-        return {**self.__dict__, "_remembered": None}
+        """Copies and pickles start with an empty cache."""
+        return {**self.__dict__, "_cached": None}
 
     def _blank_weights(self) -> list[Tensor]:
         return [self.glyph_embedding.weight, *self.map.parameters(), self.join.weight]

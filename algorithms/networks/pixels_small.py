@@ -1,30 +1,34 @@
-"""The `pixels-small` family: the fastest network that sees pictures, for laptops. All its numbers are ours."""
+"""The `pixels-small` family: the fastest image network, for laptops. All hyperparameters are ours."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import gymnasium as gym
 import torch
 from torch import Tensor, nn
 
 from bonuslab.algorithms.networks.encoder import Encoder, Observations
-from bonuslab.algorithms.networks.pixels import Pictures, Places
+from bonuslab.algorithms.networks.pixels import Images, Pose
 from bonuslab.algorithms.networks.registry import register_family
 
 HIDDEN = 256
+SMALLEST = 36
+"""Pixels that the convolutions need in either direction."""
 
 
-@register_family("pixels-small", core_size=128)
+@register_family("pixels-small", core_size=128, check=partial(Images, smallest=SMALLEST))
 class SmallPixelEncoder(Encoder):
-    """Three convolutions of stride 2 or more and one fully-connected layer, for pictures of about 64 × 64."""
+    """Three convolutions and one fully-connected layer, for images of about 64 × 64."""
 
     output_size = HIDDEN
 
     def __init__(self, observation_space: gym.spaces.Dict) -> None:
         super().__init__()
-        self.pictures = Pictures(observation_space, smallest=36)
-        self.places = Places(observation_space)
-        self.seen = nn.Sequential(
-            nn.Conv2d(self.pictures.channels, 16, 8, stride=4),
+        self.images = Images(observation_space, smallest=SMALLEST)
+        self.pose = Pose(observation_space)
+        self.convolutions = nn.Sequential(
+            nn.Conv2d(self.images.channels, 16, 8, stride=4),
             nn.ReLU(),
             nn.Conv2d(16, 32, 4, stride=2),
             nn.ReLU(),
@@ -32,11 +36,11 @@ class SmallPixelEncoder(Encoder):
             nn.ReLU(),
         )
         with torch.no_grad():
-            empty = torch.zeros(1, self.pictures.channels, self.pictures.height, self.pictures.width)
-            size = self.seen(empty).numel()
-        self.join = nn.Linear(size + self.places.size, HIDDEN)
+            empty = torch.zeros(1, self.images.channels, self.images.height, self.images.width)
+            size = self.convolutions(empty).numel()
+        self.join = nn.Linear(size + self.pose.size, HIDDEN)
 
     def forward(self, observations: Observations) -> Tensor:
         """[B, 256]."""
-        seen = self.seen(self.pictures(observations, self.join.weight.dtype)).flatten(1)
-        return self.join(torch.cat([seen, *self.places(observations)], dim=1)).relu()
+        seen = self.convolutions(self.images(observations, self.join.weight.dtype)).flatten(1)
+        return self.join(torch.cat([seen, *self.pose(observations)], dim=1)).relu()

@@ -1,4 +1,4 @@
-"""The actor-critic network around an encoder: an optional LSTM, a policy head and one or two values."""
+"""The actor-critic network: an encoder, an optional LSTM, a policy head and one or two values."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ State = tuple[Tensor, ...]
 
 
 class PolicyOutput(NamedTuple):
-    """What the network says about a step [N, ...] or about an unroll [T + 1, N, ...]."""
+    """Output for one step [N, ...] or an unroll [T + 1, N, ...]."""
 
     logits: Tensor
     """[..., N, A]."""
     value: Tensor
-    """[..., N], or [..., N, values] where there are several."""
+    """[..., N], or [..., N, values] if there are several."""
     state: State
     """Recurrent state after the last row: [layers, N, hidden] each; empty without an LSTM."""
     features: Tensor
-    """[..., N, d]: the encoder's output, before the LSTM, so a function of the observation alone."""
+    """[..., N, d]: the encoder's output before the LSTM, a function of the observation alone."""
 
 
 class PolicyNetwork(nn.Module):
-    """Encoder, LSTM and heads; acting on one step and learning on an unroll run the same code."""
+    """Encoder, LSTM and heads; acting and learning run the same code."""
 
     def __init__(
         self, encoder: Encoder, num_actions: int, core_size: int | None, core_layers: int = 1, num_values: int = 1
     ) -> None:
-        """`num_values` is 2 where extrinsic and intrinsic returns are predicted apart."""
+        """`num_values` is 2 if extrinsic and intrinsic returns are predicted separately."""
         super().__init__()
         self.encoder = encoder
         self.core = None if core_size is None else ResettingLSTM(encoder.output_size, core_size, core_layers)
@@ -40,27 +40,27 @@ class PolicyNetwork(nn.Module):
         self.value_head = nn.Linear(width, num_values)
 
     def initial_state(self, num_envs: int) -> State:
-        """The state before an episode: zeros [layers, N, hidden], or nothing without an LSTM."""
+        """The state at the start of an episode: zeros [layers, N, hidden], or () without an LSTM."""
         if self.core is None:
             return ()
         return self.core.initial_state(num_envs, self.policy_head.weight)
 
     def act(self, observations: Observations, first: Tensor, state: State) -> PolicyOutput:
-        """One step of N environments; environments whose episode starts here (`first` [N]) forget their state."""
+        """One step of N envs; the state of envs that start an episode (`first` [N]) is reset."""
         output = self.unroll({key: rows[None] for key, rows in observations.items()}, first[None], state)
         return PolicyOutput(output.logits[0], output.value[0], output.state, output.features[0])
 
     def unroll(self, observations: Observations, first: Tensor, state: State) -> PolicyOutput:
-        """T + 1 steps of N envs from `state`; an environment forgets its state wherever `first` [T + 1, N] is set."""
+        """T + 1 steps of N envs from `state`; an env's state is reset where `first` [T + 1, N] is set."""
         steps, envs = first.shape
         flat = {key: rows.reshape(steps * envs, *rows.shape[2:]) for key, rows in observations.items()}
         features = self.encoder(flat).view(steps, envs, -1)
         core = features
         if self.core is not None:
             core, state = self.core(features, first, state)
-        value = self.value_head(core).squeeze(-1)  # squeezes a single value, leaves two alone
+        value = self.value_head(core).squeeze(-1)  # only if there is a single value
         return PolicyOutput(self.policy_head(core), value, state, features)
 
     def num_parameters(self) -> int:
-        """How many numbers the network learns."""
+        """Number of trainable parameters."""
         return sum(parameter.numel() for parameter in self.parameters())

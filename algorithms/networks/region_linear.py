@@ -1,8 +1,8 @@
-"""A linear layer over a map of which only regions differ from a blank map.
+"""A linear layer over maps that differ from a blank map only in regions.
 
 With x the features of a map, x⁰ those of the blank map, and R the region in which they differ,
-W x = W x⁰ + W_R (x − x⁰)_R. The first term is the same for all maps; the second needs only R's columns of W. The same
-holds for the gradient: dW = (Σ dy) x⁰ᵀ outside of R, a product of two vectors.
+W x = W x⁰ + W_R (x − x⁰)_R. The first term is the same for all maps; the second needs only the columns R of W. Likewise
+the gradient outside R is an outer product, dW = (Σ dy) x⁰ᵀ.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def region_linear(
     """[B, out]: `bias + weight @ [map; others]` for each of B states.
 
     `differences[r]` [n, h, w, c] is (x − x⁰) in region r of the n maps it covers, `blank` [H, W, c] is x⁰, `place` [B]
-    says which map a state shows, `others` [B, k] are its remaining inputs. `blank_product` brings W x⁰ if it is known.
+    is the map of each state, `others` [B, k] are its remaining inputs, and `blank_product` is W x⁰ if known.
     """
     return _RegionLinear.apply(weight, bias, blank, blank_product, place, others, list(regions), *differences)
 
@@ -87,7 +87,7 @@ class _RegionLinear(torch.autograd.Function):
 
 
 def _rows(region: Region, blank: Tensor) -> list[tuple[int, slice]]:
-    """Each row of the region and the columns of the weight that read it: they lie together."""
+    """Each row of the region and the contiguous columns of the weight for it."""
     _, width, channels = blank.shape
     return [
         (row, slice((y * width + region.left) * channels, (y * width + region.right) * channels))

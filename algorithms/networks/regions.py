@@ -1,4 +1,4 @@
-"""Which part of the map needs computing: the bounding box of what is drawn on it, and as far as convolutions see."""
+"""The part of the map to compute: the bounding box of what is drawn, plus the receptive field of the convolutions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _QUANTUM = 4
 _MOST_BOXES = 48
 _SHARED_MAPS = 4
 _OVERHEAD_CELLS = 800
-"""Cost of a region in cells of one map: reading its weights costs about as much as 4 maps, being called about 800."""
+"""Cost of a region in cells of one map: reading its weights costs about as much as 4 maps, a call about 800 cells."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class Region:
 
 
 def cover(drawn: np.ndarray, reach: int) -> list[Region]:
-    """Regions that together hold every map of `drawn` [U, h, w] (bool) once, with `reach` cells around what is drawn.
+    """Regions that together contain every map of `drawn` [U, h, w] (bool) once, with a margin of `reach` cells.
 
-    Few large regions waste cells, many small ones waste calls. From one region for each distinct box, the two whose
-    union saves most are joined for as long as joining saves anything.
+    Few large regions waste cells, many small ones waste calls. Starting from one region per distinct box, the pair
+    whose union saves most is merged while that saves anything.
     """
     boxes = _boxes(drawn, reach)  # [U, 4]
     quantum = _QUANTUM
@@ -52,7 +52,7 @@ def cover(drawn: np.ndarray, reach: int) -> list[Region]:
         quantum *= 2
     counts = np.bincount(kind, minlength=len(kinds))
     regions = []
-    for members in _join(kinds, counts, limits=np.array(drawn.shape[1:])):
+    for members in _merge(kinds, counts, limits=np.array(drawn.shape[1:])):
         maps = np.flatnonzero(np.isin(kind, members))
         top, bottom = _even(boxes[maps, 0].min(), boxes[maps, 2].max(), drawn.shape[1])
         left, right = _even(boxes[maps, 1].min(), boxes[maps, 3].max(), drawn.shape[2])
@@ -61,27 +61,27 @@ def cover(drawn: np.ndarray, reach: int) -> list[Region]:
 
 
 def _boxes(drawn: np.ndarray, reach: int) -> np.ndarray:
-    """[U, 4]: top, left, bottom, right of what is drawn, and `reach` cells around it."""
+    """[U, 4]: top, left, bottom, right of what is drawn, with a margin of `reach` cells."""
     edges = []
     for axis, size in ((2, drawn.shape[1]), (1, drawn.shape[2])):
         used = drawn.any(axis=axis)  # [U, size]
         begin = used.argmax(axis=1)
         end = size - used[:, ::-1].argmax(axis=1)
-        end = np.where(used.any(axis=1), end, 1)  # a blank map: one corner will do
+        end = np.where(used.any(axis=1), end, 1)  # a blank map: any corner will do
         edges.append((np.maximum(begin - reach, 0), np.minimum(end + reach, size)))
     (top, bottom), (left, right) = edges
     return np.stack([top, left, bottom, right], axis=1)
 
 
 def _even(begin: int, end: int, size: int) -> tuple[int, int]:
-    """The same stretch, of even length if the map lets it: oneDNN compiles a convolution for every new shape."""
+    """The interval with even length if the map allows: oneDNN compiles a convolution for every new shape."""
     if (end - begin) % 2:
         begin, end = (begin - 1, end) if begin > 0 else (begin, min(end + 1, size))
     return int(begin), int(end)
 
 
-def _join(boxes: np.ndarray, counts: np.ndarray, limits: np.ndarray) -> list[list[int]]:
-    """Numbers of the boxes [k, 4] that are joined, pair by pair while that lowers the cost."""
+def _merge(boxes: np.ndarray, counts: np.ndarray, limits: np.ndarray) -> list[list[int]]:
+    """Indices of the boxes [k, 4] that are merged, pair by pair while that lowers the cost."""
 
     def cost(boxes: np.ndarray, counts: np.ndarray) -> np.ndarray:
         size = np.minimum(boxes[..., 2:], limits) - boxes[..., :2]

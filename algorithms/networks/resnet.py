@@ -52,7 +52,7 @@ class BasicBlock(nn.Module):
 class ResNet(nn.Module):
     """A 7 × 7 convolution, a pool, and four stages of blocks of 1, 2, 4 and 8 times `base_planes`.
 
-    The picture shrinks by 4 before the stages and by 2 in each but the first: 32 in all.
+    The image is downscaled by 4 before the stages and by 2 in each but the first: by 32 in total.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class ResNet(nn.Module):
 
 
 def _convolution(inputs: int, outputs: int, kernel: int, groups: int, stride: int = 1) -> list[nn.Module]:
-    """A convolution that keeps the size but for its stride, and its group norm."""
+    """A convolution with same padding and its group norm."""
     convolution = nn.Conv2d(inputs, outputs, kernel, stride, padding=kernel // 2, bias=False)
     nn.init.kaiming_normal_(convolution.weight, nonlinearity="relu")
     return [convolution, nn.GroupNorm(groups, outputs)]

@@ -1,6 +1,6 @@
-"""The `small` family: a network for laptops, of about 300,000 parameters with its LSTM.
+"""The `small` family: a network for laptops, about 300,000 parameters including its LSTM.
 
-Comparable to the authors' Sample-Factory port (crop of at most 16 × 16, hidden 256, LSTM 128); the numbers below are
+Comparable to the authors' Sample-Factory port (crop of at most 16 × 16, hidden 256, LSTM 128); the hyperparameters are
 ours, chosen for speed.
 """
 
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from bonuslab.algorithms.networks.crop import crop_around_agent
 from bonuslab.algorithms.networks.distinct import per_distinct
 from bonuslab.algorithms.networks.encoder import Encoder, Observations
-from bonuslab.algorithms.networks.registry import register_family
+from bonuslab.algorithms.networks.registry import needs_keys, register_family
 
 CROP = 15
 HIDDEN = 256
@@ -22,22 +22,22 @@ MESSAGE_SIZE = 16
 BLSTATS_SIZE = 32
 MESSAGE_BUCKETS = 512
 FEWEST_TO_COMPARE = 200
-"""Crops of a smaller batch, as in acting, are encoded faster than compared."""
+"""In smaller batches, as in acting, encoding crops is faster than comparing them."""
 
-# NetHack's glyphs of being swallowed: 381 monsters × 8 directions, half of all numbers. Only the direction is kept.
+# NetHack's glyphs for being swallowed: 381 monsters × 8 directions, half of all glyphs. Only the direction is kept.
 _SWALLOW_FIRST, _SWALLOW_LAST = 2541, 5588
 _DIRECTIONS = 8
 
-# (index in blstats, divisor): position, health, energy, depth, levels, hunger, load and armour. Left out are the
-# score and the clock, which grow without bound and would make every state of an episode new.
+# (index in blstats, divisor): position, health, energy, depth, levels, hunger, load and armour. Score and clock are
+# left out: they grow without bound and would make every state of an episode new.
 _SCALES = {0: 79, 1: 21, 10: 20, 11: 20, 12: 10, 14: 20, 16: 10, 18: 10, 21: 4, 22: 4, 23: 5, 24: 10}
 _CONDITION = 25
 _CONDITION_BITS = 13  # from "turning to stone" to "riding"; levitation and blindness are among them
 
 
-@register_family("small", core_size=128)
+@register_family("small", core_size=128, check=needs_keys("glyphs", "blstats", "message"))
 class SmallEncoder(Encoder):
-    """Crop of the map through two convolutions, scaled blstats, and the message as a bag of letter triples."""
+    """Crop of the map through two convolutions, scaled blstats, and the message as a bag of character trigrams."""
 
     output_size = HIDDEN
     _kind: Tensor
@@ -83,14 +83,14 @@ class SmallEncoder(Encoder):
         return self.map(cells.permute(0, 3, 1, 2))
 
     def _scaled(self, blstats: Tensor) -> Tensor:
-        """[B, 25]: the useful numbers, about 1 in size, and the condition's bits."""
+        """[B, 25]: the useful stats, scaled to about 1, and the bits of the condition."""
         numbers = blstats[:, self._column].clamp(-1000, 1000) * self._scale
         bits = (blstats[:, _CONDITION, None] >> self._bit) & 1
         return torch.cat([numbers, bits.to(numbers.dtype)], dim=1)
 
     def _message(self, messages: Tensor) -> Tensor:
-        """[B, MESSAGE_SIZE]: mean embedding of the message's letter triples, each hashed into a bucket."""
+        """[B, MESSAGE_SIZE]: mean embedding of the message's character trigrams, each hashed into a bucket."""
         letters = messages.long()
         triples = (letters[:, :-2] * 131 + letters[:, 1:-1]) * 131 + letters[:, 2:]
         buckets = 1 + (triples * 2654435761 >> 12) % (MESSAGE_BUCKETS - 1)
-        return self.message(buckets.masked_fill(letters[:, 2:] == 0, 0))  # beyond the end: bucket 0 is empty
+        return self.message(buckets.masked_fill(letters[:, 2:] == 0, 0))  # beyond the end: bucket 0, the padding

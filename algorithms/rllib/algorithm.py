@@ -18,13 +18,13 @@ from ray.rllib.utils.metrics import (
     NUM_ENV_STEPS_SAMPLED_LIFETIME,
 )
 
-from bonuslab.algorithms.acting.evaluation import evaluate
+from bonuslab.algorithms.acting.evaluation import evaluate_modes
 from bonuslab.algorithms.acting.runner import EpisodeSummary
 from bonuslab.algorithms.learning.checkpoint import seal, verify
 from bonuslab.algorithms.rllib.config import FragmentConfig
 from bonuslab.algorithms.rllib.serial import plain_objects
 from bonuslab.algorithms.rllib.telemetry import Telemetry
-from bonuslab.envs.catalogue import make_held_out_vector_env, make_vector_env
+from bonuslab.envs.catalogue import make_vector_env
 
 BONUS_RESULTS = "bonus"
 """Key of the bonus's metrics in results."""
@@ -32,7 +32,6 @@ EPISODE_METRICS = "episode_metrics"
 """Key, below RLlib's `env_runners`, of further numbers of episodes, such as coverage."""
 EPISODE_WINDOW = 100
 """Episodes over which running means are taken."""
-EVALUATION_ENVS = 16
 
 
 class FragmentAlgorithm(Algorithm):
@@ -87,17 +86,7 @@ class FragmentAlgorithm(Algorithm):
         """Play `evaluation_duration` episodes on held-out contexts, greedily and sampled; always the same contexts."""
         module = self.config.get_rl_module_spec(spaces=self.spaces, inference_only=True).build()
         module.set_state(self.learner_group.get_weights()[DEFAULT_MODULE_ID])
-        episodes = int(self.config.evaluation_duration)
-        settings = {**self.config.env_config, "seed": self.config.seed or 0}
-        results = {}
-        for mode in ("greedy", "sampled"):
-            envs = make_held_out_vector_env(self.config.env, min(EVALUATION_ENVS, episodes), **settings)
-            try:
-                outcome = evaluate(module.network, envs, episodes, greedy=mode == "greedy", seed=settings["seed"])
-            finally:
-                envs.close()
-            results[mode] = outcome.metrics()
-        return results
+        return evaluate_modes(module.network, self.config, int(self.config.evaluation_duration), self.config.seed or 0)
 
     def get_state(self, *arguments: Any, **options: Any) -> dict[str, Any]:
         """RLlib's state (in serial mode with the running episodes) and what results are made of."""

@@ -1,28 +1,37 @@
-"""What the configurations of all our algorithms share: RLlib's, plus the bonus, the network and serial mode."""
+"""What the configurations of all our algorithms share: RLlib's, plus hyperparameters, the bonus and serial mode."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import torch
 from ray.rllib.algorithms.algorithm_config import AlgorithmConfig, NotProvided
 from ray.rllib.connectors.learner.learner_connector_pipeline import LearnerConnectorPipeline
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
+from bonuslab.algorithms import extensions
 from bonuslab.algorithms.acting.policy_module import PolicyModule
 from bonuslab.algorithms.acting.runner import FragmentRunner
-from bonuslab.algorithms.bonuses import parse
-from bonuslab.algorithms.bonuses.algebra.plugins import load_plugin
-from bonuslab.algorithms.bonuses.reward.config import BonusConfig
+from bonuslab.algorithms.bonuses import Bonus, parse
 from bonuslab.algorithms.networks import families
+from bonuslab.algorithms.rllib.hyperparameters import Hyperparameters, specs_of
 from bonuslab.algorithms.rllib.intrinsic_reward import IntrinsicReward
 from bonuslab.envs.errors import InvalidInput, unknown
 
+_EXTENSIONS = "bonuslab_extensions"
+"""Key of the user's own bonuses, features, networks and environments in a pickled configuration."""
+
 
 class FragmentConfig(AlgorithmConfig):
-    """The part of a configuration that does not depend on how the policy learns."""
+    """The part of a configuration that does not depend on how the policy learns.
+
+    Each hyperparameter is an attribute, set by `training()` or where RLlib sets it. Wherever a configuration is
+    unpickled, what the user registered in the sending process is registered too.
+    """
+
+    hyperparameters_class: ClassVar[type[Hyperparameters]] = Hyperparameters
 
     def __init__(self, algo_class: type | None = None) -> None:
         super().__init__(algo_class=algo_class)
@@ -36,36 +45,40 @@ class FragmentConfig(AlgorithmConfig):
         self.min_time_s_per_iteration = 5.0
         self._dont_auto_sync_env_runner_states = True
         self.add_default_connectors_to_learner_pipeline = False
-        self.evaluation_duration = 32
 
-        self.network = "paper"
-        self.recurrent = True
-        self.bonus_config = BonusConfig()
-        self.optimiser = "rmsprop"
-        self.rmsprop_smoothing = 0.99
-        self.rmsprop_momentum = 0.0
-        self.rmsprop_epsilon = 1e-5
-        self.adam_epsilon = 1e-8
-        self.num_minibatches = 1
-        self.normalise_advantages = False
+        self.bonus_expression = "none"
         self.serial = False
         self.threads_per_runner = 1
         self.threads_per_learner = 1
         self.threads_per_bonus = 1
+        self.apply(self.default_hyperparameters())
 
-    def bonus(self, expression: str | None = None, **settings: Any) -> Self:
-        """Set the intrinsic reward: its expression and any field of `BonusConfig`."""
-        if expression is not None:
-            settings["expression"] = str(expression)
-        known = set(BonusConfig.__dataclass_fields__)
-        for name in settings:
-            if name not in known:
-                raise unknown("bonus setting", name, known)
-        self.bonus_config = BonusConfig(**{**vars(self.bonus_config), **settings})
+    @classmethod
+    def default_hyperparameters(cls) -> Hyperparameters:
+        """What a fresh configuration has."""
+        return cls.hyperparameters_class()
+
+    @property
+    def hyperparameters(self) -> Any:
+        """The present values of all hyperparameters."""
+        return self.hyperparameters_class(
+            **{name: getattr(self, name) for name in specs_of(self.hyperparameters_class)}
+        )
+
+    def apply(self, values: Hyperparameters) -> Self:
+        """Set all hyperparameters."""
+        for name, value in vars(values).items():
+            setattr(self, name, value)
         return self
 
+    def bonus(self, expression: str | Bonus | None = None, **hyperparameters: Any) -> Self:
+        """Set the intrinsic reward: an expression, and hyperparameters such as `coefficient` and `normalise`."""
+        if expression is not None:
+            self.bonus_expression = str(expression)
+        return self.training(**hyperparameters)
+
     def training(self, **settings: Any) -> Self:
-        """RLlib's training settings and our own, by name (`entropy_cost`, `network`, `num_minibatches`, …)."""
+        """RLlib's training settings and our own, by name (`entropy_coeff`, `network`, `num_minibatches`, …)."""
         ours = {name: settings.pop(name) for name in list(settings) if name in self._own_names()}
         super().training(**settings)
         for name, value in ours.items():
@@ -74,7 +87,7 @@ class FragmentConfig(AlgorithmConfig):
         return self
 
     def run_serially(self) -> Self:
-        """All pieces in this process: reproducible to the last bit, easy to debug."""
+        """All pieces in this process: bit-for-bit reproducible, easy to debug."""
         self.serial = True
         self.num_env_runners = 0
         self.num_learners = 0
@@ -96,27 +109,25 @@ class FragmentConfig(AlgorithmConfig):
 
     def needs_policy_features(self) -> bool:
         """Whether the bonus wants the policy's own encoding in the fragments."""
-        for path in self.bonus_config.plugins:
-            load_plugin(path)
-        return any(leaf.needs_policy_features for leaf in parse(self.bonus_config.expression).leaves())
+        return parse(self.bonus_expression).needs_policy_features
 
     def envs_per_batch(self) -> int:
-        """VectorEnv that one update of a learner sees."""
+        """Environments that one update of a learner sees."""
         return self.num_envs_per_env_runner
 
     def validate(self) -> None:
-        """RLlib's checks and ours; a bad value is named before anything starts."""
+        """RLlib's checks and ours; an invalid value is named before anything starts."""
+        self.hyperparameters.check()
         super().validate()
-        if self.network not in families():
-            raise unknown("network family", self.network, families())
+        for name in (self.network, self.bonus_network):
+            if name is not None and name not in families():
+                raise unknown("network family", name, families())
         if self.envs_per_batch() < self.num_minibatches:
             raise InvalidInput(
-                f"num_minibatches={self.num_minibatches} needs at least as many environments in a batch, "
-                f"but a batch has {self.envs_per_batch()} environments"
+                f"num_minibatches={self.num_minibatches} needs at least as many environments per batch, "
+                f"but a batch has {self.envs_per_batch()}"
             )
-        if self.optimiser not in ("rmsprop", "adam"):
-            raise unknown("optimiser", self.optimiser, ("rmsprop", "adam"))
-        self.needs_policy_features()
+        parse(self.bonus_expression)
 
     def get_default_rl_module_spec(self) -> RLModuleSpec:
         """Our policy."""
@@ -135,12 +146,48 @@ class FragmentConfig(AlgorithmConfig):
             IntrinsicReward(
                 input_observation_space,
                 input_action_space,
-                bonus=self.bonus_config,
+                expression=self.bonus_expression,
+                normalise=self.normalise,
+                normalise_at=self.normalise_at,
+                coefficient=self.coefficient,
+                reward_clip=self.reward_clip,
+                updates=self.bonus_updates,
+                network=self.bonus_network or self.network,
                 seed=self.seed or 0,
                 device=str(device or "cpu"),
             )
         )
         return pipeline
+
+    def get_state(self) -> dict[str, Any]:
+        """RLlib's state, with what the user has registered."""
+        return super().get_state() | {_EXTENSIONS: extensions.capture()}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Any:
+        """The inverse of `get_state`."""
+        state = dict(state)
+        extensions.install(state.pop(_EXTENSIONS, None))
+        return super().from_state(state)
+
+    def to_dict(self) -> dict[str, Any]:
+        """RLlib's, as Tune sends it to trials, with what the user has registered."""
+        payload = extensions.capture()
+        return super().to_dict() | ({} if payload is None else {_EXTENSIONS: payload})
+
+    def update_from_dict(self, config_dict: Any) -> Self:
+        """RLlib's; registers what came with the settings."""
+        settings = dict(config_dict)
+        extensions.install(settings.pop(_EXTENSIONS, None))
+        return super().update_from_dict(settings)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {_EXTENSIONS: extensions.capture()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        extensions.install(state.pop(_EXTENSIONS, None))
+        self.__dict__.update(state)
 
     @property
     def _model_config_auto_includes(self) -> dict[str, Any]:
@@ -149,5 +196,7 @@ class FragmentConfig(AlgorithmConfig):
     @classmethod
     @cache
     def _own_names(cls) -> frozenset[str]:
-        """Settings that RLlib does not know."""
-        return frozenset(vars(cls(algo_class=object)).keys() - vars(AlgorithmConfig()).keys())
+        """Settings that RLlib's `training()` does not know."""
+        own = vars(cls(algo_class=object)).keys() - vars(AlgorithmConfig()).keys()
+        elsewhere = ("rollout_fragment_length", "num_envs_per_env_runner", "evaluation_duration")
+        return frozenset({*own, *elsewhere})

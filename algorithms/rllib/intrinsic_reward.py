@@ -9,8 +9,6 @@ import numpy as np
 from ray.rllib.connectors.connector_v2 import ConnectorV2
 
 from bonuslab.algorithms.bonuses import Setting, parse
-from bonuslab.algorithms.bonuses.algebra.plugins import load_plugin
-from bonuslab.algorithms.bonuses.reward.config import BonusConfig
 from bonuslab.algorithms.bonuses.reward.model import IntrinsicModel, total_reward
 from bonuslab.algorithms.data.fragment import Fragment
 
@@ -32,38 +30,27 @@ class IntrinsicReward(ConnectorV2):
         input_observation_space: gym.Space | None = None,
         input_action_space: gym.Space | None = None,
         *,
-        bonus: BonusConfig,
+        expression: str,
+        network: str,
         seed: int,
+        reward_clip: float | None,
         device: str = "cpu",
-        **kwargs: Any,
+        **model: Any,
     ) -> None:
-        super().__init__(input_observation_space, input_action_space, **kwargs)
-        self._bonus = bonus
-        self._seed = seed
-        self._device = device
+        """`model` are arguments of `IntrinsicModel`: `normalise`, `normalise_at`, `coefficient`, `updates`."""
+        super().__init__(input_observation_space, input_action_space)
+        self._expression = expression
+        self._reward_clip = reward_clip
+        self._build: dict[str, Any] = {"network": network, "seed": seed, "device": device}
+        self._model_arguments = model
         self._model: IntrinsicModel | None = None
 
     @property
     def model(self) -> IntrinsicModel:
         """The bonus models, built when they are first needed: RLlib builds pipelines that it never runs."""
         if self._model is None:
-            for path in self._bonus.plugins:
-                load_plugin(path)
-            setting = Setting(
-                observation_space=self.input_observation_space,
-                num_actions=int(self.input_action_space.n),
-                network=self._bonus.network,
-                seed=self._seed,
-                device=self._device,
-            )
-            self._model = IntrinsicModel(
-                parse(self._bonus.expression),
-                setting,
-                normalise=self._bonus.normalise,
-                normalise_at=self._bonus.normalise_at,
-                coefficient=self._bonus.coefficient,
-                updates=self._bonus.updates,
-            )
+            setting = Setting(self.input_observation_space, int(self.input_action_space.n), **self._build)
+            self._model = IntrinsicModel(parse(self._expression), setting, **self._model_arguments)
         return self._model
 
     def __call__(self, *, batch: dict[str, Any], shared_data: dict | None = None, **_: Any) -> dict[str, Any]:
@@ -75,7 +62,7 @@ class IntrinsicReward(ConnectorV2):
             "bonus_episodic": result.bonus_episodic.astype(np.float32),
             "bonus_global": result.bonus_global.astype(np.float32),
             "bonus": result.bonus.astype(np.float32),
-            "reward": total_reward(fragment.reward, result.bonus, self._bonus.reward_clip).astype(np.float32),
+            "reward": total_reward(fragment.reward, result.bonus, self._reward_clip).astype(np.float32),
         }
         if shared_data is not None:
             shared_data[METRICS] = result.metrics

@@ -1,4 +1,4 @@
-"""How much there is to compute with, here or in the cluster that Ray has joined."""
+"""The size of this machine, or of the cluster that Ray has joined."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import torch
 
 from bonuslab.envs.errors import unknown
 
-PLANS = ("auto", "laptop", "workstation", "cluster")
-"""Names of resource plans; every algorithm has all of them."""
+LAYOUTS = ("auto", "laptop", "workstation", "cluster")
+"""Names of resource layouts; every algorithm has all of them."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class MachineSize:
 
 
 def machine_size(cpus: int | None = None, gpus: float | None = None) -> MachineSize:
-    """What Ray has, or this machine if Ray does not run; a number that is given is taken for true."""
+    """What Ray has, or this machine if Ray does not run; given numbers take precedence."""
     nodes = 1
     if ray.is_initialized():
         total = ray.cluster_resources()
@@ -36,10 +36,10 @@ def machine_size(cpus: int | None = None, gpus: float | None = None) -> MachineS
     return MachineSize(nodes, cpus, gpus)
 
 
-def plan_name(name: str, size: MachineSize) -> str:
-    """The name of a plan, `auto` replaced by the one that fits best."""
-    if name not in PLANS:
-        raise unknown("resource plan", name, PLANS)
+def layout_name(name: str, size: MachineSize) -> str:
+    """The name of a layout, `auto` replaced by the one that fits best."""
+    if name not in LAYOUTS:
+        raise unknown("resources", name, LAYOUTS)
     if name != "auto":
         return name
     return "cluster" if size.nodes > 1 else "laptop" if size.cpus < 4 else "workstation"

@@ -2,11 +2,11 @@
 
 import gymnasium as gym
 
-from bonuslab.envs.habitat.contexts import Contexts
+from bonuslab.envs.habitat.contexts import HabitatContexts
 from bonuslab.envs.habitat.env import HabitatEnv
 from bonuslab.envs.habitat.vector_env import HabitatVectorEnv
 
-__all__ = ["Contexts", "HabitatEnv", "HabitatVectorEnv"]
+__all__ = ["HabitatContexts", "HabitatEnv", "HabitatVectorEnv"]
 
 _ENTRY_POINT = "bonuslab.envs.habitat.env:HabitatEnv"
 for _name, _backend in (("Apartments", "apartments"), ("HM3D", "hm3d")):

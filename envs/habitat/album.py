@@ -1,4 +1,4 @@
-"""Pictures of episodes in houses: what the agent sees beside the map of where it was and what it has seen."""
+"""Draws recorded episodes: the agent's view next to the map of its path and what it has seen."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _LARGE_MAP_HEIGHT = 420
 
 
 @dataclass
-class _Walk:
+class _Recording:
     """One episode."""
 
     first: int
-    """Number of its first moment."""
+    """Number of its first snapshot."""
     map: NavigableMap
     background: np.ndarray | None
     path: list[Pose] = field(default_factory=list)
     views: list[np.ndarray] = field(default_factory=list)
 
     def map_picture(self, coverage: Coverage, steps: int, height: int, width: int) -> np.ndarray:
-        """[height, width, 3]: after so many steps."""
+        """[height, width, 3]: the map after `steps` steps."""
         rows, columns = self.map.navigable.shape
         scale = min(height / rows, width / columns) / self.map.cell
         path = self.path[: steps + 1]
@@ -40,51 +40,51 @@ class _Walk:
 
 
 class HabitatAlbum:
-    """See `envs.family.Album`. What was revealed when is worked out again from the path: that takes no memory."""
+    """See `envs.family.Album`. Revealed areas are recomputed from the path instead of being stored."""
 
-    steps_a_frame = 4
+    steps_per_frame = 4
     colours = PATH_COLOURS
     has_more_colours = True
 
     def __init__(self) -> None:
-        self._walks: list[_Walk] = []
-        self._moments = 0
+        self._episodes: list[_Recording] = []
+        self._snapshots = 0
 
     def add(self, observation: dict[str, np.ndarray], env: HabitatEnv) -> str:
-        """Keep view and position."""
+        """Record view and position."""
         path = env.path
         if len(path) == 1:
-            self._walks.append(_Walk(self._moments, env.map, env.from_above()))
-        self._walks[-1].path.append(path[-1])
-        self._walks[-1].views.append(observation["rgb"])
-        self._moments += 1
+            self._episodes.append(_Recording(self._snapshots, env.map, env.from_above()))
+        self._episodes[-1].path.append(path[-1])
+        self._episodes[-1].views.append(observation["rgb"])
+        self._snapshots += 1
         return f"coverage {env.coverage:.0%}"
 
-    def pictures(self, lines: Sequence[tuple[int, str]]) -> Iterator[np.ndarray]:
-        """View, map and line."""
-        for walk in self._walks:
-            coverage, looked = Coverage(walk.map), 0
-            for number, line in lines:
-                step = number - walk.first
-                if not 0 <= step < len(walk.path):
+    def pictures(self, captions: Sequence[tuple[int, str]]) -> Iterator[np.ndarray]:
+        """View, map and caption."""
+        for episode in self._episodes:
+            coverage, looked = Coverage(episode.map), 0
+            for number, caption in captions:
+                step = number - episode.first
+                if not 0 <= step < len(episode.path):
                     continue
-                for pose in walk.path[looked : step + 1]:
+                for pose in episode.path[looked : step + 1]:
                     coverage.look(pose)
                 looked = step + 1
-                seen = walk.map_picture(coverage, step, *_MAP_PIXELS)
-                yield captioned(side_by_side([walk.views[step], seen], _VIEW_PIXELS), line)
+                seen = episode.map_picture(coverage, step, *_MAP_PIXELS)
+                yield captioned(side_by_side([episode.views[step], seen], _VIEW_PIXELS), caption)
 
-    def summary(self, line: str) -> np.ndarray:
-        """The whole way on the map, and a strip of views along it."""
-        walk = self._walks[-1]
-        coverage, last = Coverage(walk.map), len(walk.path) - 1
-        for pose in walk.path:
+    def summary(self, caption: str) -> np.ndarray:
+        """The whole path on the map, and a strip of views along it."""
+        episode = self._episodes[-1]
+        coverage, last = Coverage(episode.map), len(episode.path) - 1
+        for pose in episode.path:
             coverage.look(pose)
         steps = [round(last * number / (_STRIP_VIEWS - 1)) for number in range(_STRIP_VIEWS)]
-        strip = side_by_side([labelled(walk.views[step], f"step {step}", _STRIP_PIXELS) for step in steps])
-        seen = walk.map_picture(coverage, last, _LARGE_MAP_HEIGHT, strip.shape[1])
-        return captioned(stacked([seen, strip]), line)
+        strip = side_by_side([labelled(episode.views[step], f"step {step}", _STRIP_PIXELS) for step in steps])
+        seen = episode.map_picture(coverage, last, _LARGE_MAP_HEIGHT, strip.shape[1])
+        return captioned(stacked([seen, strip]), caption)
 
-    def text(self, moment: int, width: int, colour: bool) -> list[str]:
-        """Nothing: letters do not show a house."""
+    def text(self, snapshot: int, width: int, colour: bool) -> list[str]:
+        """Empty: text cannot show a house."""
         return []

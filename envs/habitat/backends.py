@@ -1,4 +1,4 @@
-"""The two kinds of houses, by name."""
+"""The two back ends, by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bonuslab.envs.habitat.simulator import Scenes
 
 
 def find_scenes(backend: str | Scenes, **data: Any) -> Scenes:
-    """The scenes of the back end called `backend`; `data` is what it needs to be found. Missing things are named."""
+    """The scenes of the back end named `backend`; `data` locates its files."""
     if not isinstance(backend, str):
         return backend
     name = backend.strip().lower()
@@ -23,7 +23,7 @@ def _apartments(**data: Any) -> Scenes:
     from bonuslab.envs.habitat.apartments.simulator import ApartmentScenes
 
     for setting in data:
-        raise InvalidInput(f"environment setting {setting!r} belongs to HM3D; apartments need no data")
+        raise InvalidInput(f"environment setting {setting!r} is for HM3D; apartments need no data")
     return ApartmentScenes()
 
 
@@ -37,5 +37,5 @@ def _hm3d(**data: Any) -> Scenes:
 
 
 DATA_SETTINGS = ("data_path", "gpu_device")
-"""What HM3D understands: see `hm3d.scenes.HM3DScenes`."""
+"""Settings of HM3D; see `hm3d.scenes.HM3DScenes`."""
 BACKENDS: dict[str, Callable[..., Scenes]] = {"apartments": _apartments, "hm3d": _hm3d}

@@ -1,4 +1,4 @@
-"""How inner loops are compiled."""
+"""Compiles inner loops with numba."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _SOURCES: Final = hashlib.sha256(
 
 
 def compiled(function: _Function) -> _Function:
-    """Machine code on first use, kept on disk, so that later processes start at once."""
-    # numba looks only at a function's own file to see whether what it kept is still good, but constants and functions
-    # of other files are compiled into it. It names what it keeps after the function.
+    """Compile on first use and cache on disk, so that later processes start at once."""
+    # numba invalidates its cache only when the function's own file changes, but constants and functions of other files
+    # are compiled in too. It names cache files after the function, so a hash of all sources goes into the name.
     function.__qualname__ += f"-{_SOURCES}"
     return cast(_Function, numba.njit(cache=True, fastmath=True, error_model="numpy", nogil=True)(function))

@@ -1,11 +1,10 @@
-"""How much of a floor the agent has seen: fog of war, lifted along lines of sight.
+"""Coverage: the fraction of the floor that the agent has seen along lines of sight.
 
-Rays leave the agent's exact position over its field of view, so close that they are one cell apart at their ends. A
-cell of the navigable map is revealed when a ray enters it within 5 metres and has crossed only navigable cells before;
-the cell that the agent stands in hides nothing, even where a scanned house's map takes it for a piece of wall.
-Furniture and walls therefore hide what is behind them, as in the paper, which uses Habitat's fog of war. That one draws
-lines of cells from the middle of the agent's cell; over 20 episodes on the same maps, the coverage of the two differed
-by 0.1 % of the floor on average and by 0.5 % at most.
+Rays fan out from the agent's exact position over its field of view, one cell apart at their ends. A navigable cell is
+revealed when a ray enters it within 5 metres and has crossed only navigable cells before; the agent's own cell never
+blocks, even where the map of a scanned house marks it as wall. Furniture and walls thus hide what is behind them, as
+in Habitat's fog of war, which the paper uses. Habitat draws lines of cells from the centre of the agent's cell; over 20
+episodes on the same maps, the two coverages differed by 0.1 % of the floor on average and by 0.5 % at most.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class Coverage:
         self._count = 0
 
     @property
-    def share(self) -> float:
+    def fraction(self) -> float:
         """Revealed area over total navigable area."""
         return self._count / self._total
 
@@ -48,9 +47,9 @@ class Coverage:
 def _reveal(
     navigable: np.ndarray, revealed: np.ndarray, row: float, column: float, heading: float, view: float, reach: float
 ) -> int:
-    """Reveal from a position in cells; how many cells are new."""
+    """Reveal from a position in cells; returns the number of new cells."""
     rows, columns = navigable.shape
-    count = math.ceil(view * reach) + 1  # rays that are one cell apart at their ends
+    count = math.ceil(view * reach) + 1  # one cell apart at their ends
     new = 0
     for ray in range(count):
         angle = heading - view / 2 + view * ray / (count - 1)

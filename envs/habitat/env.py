@@ -8,10 +8,11 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from bonuslab.envs.contexts import ContextCount
 from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.envs.habitat.backends import find_scenes
-from bonuslab.envs.habitat.contexts import ContextCount, Contexts, check_context, scene_and_start
-from bonuslab.envs.habitat.episode import Episode
+from bonuslab.envs.habitat.contexts import HabitatContexts, check_context, scene_and_start
+from bonuslab.envs.habitat.episode import HabitatEpisode
 from bonuslab.envs.habitat.simulator import NavigableMap, Pose, Scenes
 from bonuslab.envs.habitat.spaces import action_space, check_action, check_size, observation_space
 
@@ -19,9 +20,9 @@ Observation = dict[str, np.ndarray]
 
 
 class HabitatEnv(gym.Env[Observation, int]):
-    """A back end's scenes with their contexts.
+    """Episodes in the scenes of one back end.
 
-    The reward is always 0. `info` carries context, scene, coverage so far, and the end status of the episode.
+    The reward is always 0. `info` has the context, the scene, the coverage so far, and the episode's end status.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 8}  # noqa: RUF012 (as Gymnasium declares it)
@@ -41,18 +42,18 @@ class HabitatEnv(gym.Env[Observation, int]):
         render_mode: str | None = None,
         **data: Any,
     ) -> None:
-        """So many `contexts` of `backend`, drawn from `seed`; see `Contexts`. `data` says where HM3D lies.
+        """Contexts are drawn from `seed`; see `HabitatContexts`. `data` locates HM3D; see `HM3DScenes`.
 
-        `stop_ends_episode`: see `Episode`.
+        `stop_ends_episode`: see `HabitatEpisode`.
         """
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise unknown("render mode", render_mode, self.metadata["render_modes"])
         self.scenes = find_scenes(backend, **data)
-        self.contexts = Contexts(self.scenes, contexts, seed, held_out=held_out, split=split, stream=stream)
+        self.contexts = HabitatContexts(self.scenes, contexts, seed, held_out=held_out, split=split, stream=stream)
         self.observation_space = observation_space(check_size(size))
         self.action_space: gym.spaces.Discrete = action_space()  # type: ignore[assignment]
         self.render_mode = render_mode
-        self._episode = Episode(self.scenes, size, max_steps, stop_ends_episode)
+        self._episode = HabitatEpisode(self.scenes, size, max_steps, stop_ends_episode)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -89,11 +90,11 @@ class HabitatEnv(gym.Env[Observation, int]):
 
     @property
     def map(self) -> NavigableMap:
-        """Where an agent can stand on the floor of the running episode."""
+        """The navigable floor of the current episode."""
         return self._episode.map
 
     def from_above(self) -> np.ndarray | None:
-        """A picture [H, W, 3] of the house without its ceiling, to the extent of `map`, if there is one."""
+        """Top view [H, W, 3] of the house without its ceiling, to the extent of `map`; None if there is none."""
         assert self._episode.context is not None
         return self.scenes.from_above(scene_and_start(self._episode.context)[0])
 
@@ -104,7 +105,7 @@ class HabitatEnv(gym.Env[Observation, int]):
 
     @property
     def path(self) -> list[Pose]:
-        """Where the agent has been in this episode, the start first."""
+        """The agent's poses in this episode, from the start."""
         return list(self._episode.path)
 
     @property
@@ -113,8 +114,8 @@ class HabitatEnv(gym.Env[Observation, int]):
         return self._episode.max_steps
 
     def render(self) -> Any:
-        """The agent's view beside the map of what it has seen, as a picture [H, W, 3]."""
-        from bonuslab.envs.habitat.render import depth_picture, frame  # few users of the env draw pictures
+        """The agent's view next to the map of what it has seen [H, W, 3]."""
+        from bonuslab.envs.habitat.render import depth_picture, frame  # rarely used: saves importing PIL
 
         if self.render_mode != "rgb_array":
             return None
@@ -123,7 +124,7 @@ class HabitatEnv(gym.Env[Observation, int]):
         return frame(views, self.map, self.revealed, self.path, self.coverage, background=self.from_above())
 
     def get_state(self) -> dict[str, Any]:
-        """Everything `set_state` needs to go on exactly; can be pickled."""
+        """Picklable state from which `set_state` resumes exactly."""
         return {
             "scenes": self.scenes.name,
             "episode": self._episode.get_state(),
@@ -131,7 +132,7 @@ class HabitatEnv(gym.Env[Observation, int]):
         }
 
     def set_state(self, state: dict[str, Any]) -> Observation:
-        """Go on where `get_state` was called, by walking the episode again; the observation of that moment."""
+        """Resume from `get_state` by replaying the episode; returns the current observation."""
         if state["scenes"] != self.scenes.name:
             raise InvalidInput(f"a state of {state['scenes']} does not fit {self.scenes.name}")
         self.contexts.set_state(state["contexts"])
@@ -139,7 +140,7 @@ class HabitatEnv(gym.Env[Observation, int]):
         return self._observation()
 
     def close(self) -> None:
-        """Give back memory and graphics. A second call does nothing."""
+        """Release all resources; idempotent."""
         if hasattr(self, "_episode"):
             self._episode.close()
 

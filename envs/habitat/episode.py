@@ -1,4 +1,4 @@
-"""One episode after another in one simulator: steps, endings, sensors and coverage."""
+"""Plays episodes in one simulator: steps, termination, sensors and coverage."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from bonuslab.envs.habitat.simulator import Action, NavigableMap, Pose, Scenes
 from bonuslab.envs.habitat.spaces import MAX_STEPS, check_max_steps, check_stop_ends, observation_buffers
 
 EndStatus = Literal["none", "running", "stopped", "step_limit"]
-"""`stopped`: the agent took the action stop. `none`: no episode has begun."""
+"""`stopped`: the agent took the stop action. `none`: no episode has started."""
 
 
-class Episode:
-    """Plays episodes without reward. `begin` starts one on a context, `step` takes an action.
+class HabitatEpisode:
+    """One episode at a time, without reward.
 
-    Stop lets a step pass: episodes last their 500 steps, and coverage is compared over equal lengths. With `stop_ends`
-    it ends the episode, as in Habitat's navigation tasks, where it says that the goal is reached. There is no goal
-    here, and an agent that has learnt nothing would stop after four steps.
+    By default, stop is a no-op, so that all episodes last 500 steps and coverage is compared over equal lengths. With
+    `stop_ends` it ends the episode, as in Habitat's navigation tasks, where it declares that the goal is reached. There
+    is no goal here, and an untrained agent would stop after four steps.
     """
 
     def __init__(
@@ -33,17 +33,17 @@ class Episode:
         stop_ends: bool = False,
         buffers: Mapping[str, np.ndarray] | None = None,
     ) -> None:
-        """Episodes that show what happens in `buffers` (arrays of their own if None)."""
+        """Observations are written into `buffers`, or into new arrays if None."""
         self.max_steps = MAX_STEPS if max_steps is None else check_max_steps(max_steps)
         self.context: int | None = None
         self.status: EndStatus = "none"
         self.total_reward = 0.0
-        """There is no reward."""
+        """Always 0."""
         self.path: list[Pose] = []
-        """Where the agent has been, the start first."""
+        """The agent's poses, from the start."""
         alone = {key: array[0] for key, array in observation_buffers(1, size).items()} if buffers is None else buffers
         self.observation: Mapping[str, np.ndarray] = alone
-        """The arrays that the next step overwrites."""
+        """Overwritten by the next step."""
         self._scenes, self._stop_ends = scenes, check_stop_ends(stop_ends)
         self._simulator = scenes.simulator(size)
         self._coverage: Coverage | None = None
@@ -58,7 +58,7 @@ class Episode:
     @property
     def coverage(self) -> float:
         """Revealed area over total navigable area, so far."""
-        return self._coverage.share if self._coverage else 0.0
+        return self._coverage.fraction if self._coverage else 0.0
 
     @property
     def revealed(self) -> np.ndarray:
@@ -68,7 +68,7 @@ class Episode:
 
     @property
     def map(self) -> NavigableMap:
-        """The floor of the episode's start."""
+        """The navigable floor of the current episode."""
         assert self._coverage is not None
         return self._coverage.map
 
@@ -77,31 +77,31 @@ class Episode:
         self._begin(context)
         self._show()
 
-    def foresee(self, action: Action) -> None:
-        """Hear which `step` comes next, so that simulators of several episodes can work at the same time."""
-        self._simulator.foresee(action)
+    def prefetch(self, action: Action) -> None:
+        """Announce the next `step`, so that the simulators of several episodes can work in parallel."""
+        self._simulator.prefetch(action)
 
     def step(self, action: Action) -> float:
-        """Take an action and return its reward, 0; `status` then says whether and how the episode ended."""
+        """Take an action and return its reward, 0; `status` says whether and how the episode ended."""
         self._step(action)
         self._show()
         return self.total_reward
 
     def get_state(self) -> dict[str, Any] | None:
-        """The episode as its context and actions; None before the first."""
+        """Context and actions so far; None before the first episode."""
         if self.context is None:
             return None
         return {"context": self.context, "actions": bytes(self._actions), "status": self.status}
 
     def set_state(self, state: dict[str, Any] | None) -> None:
-        """Walk again what `get_state` described, without drawing; everything that follows is the same."""
+        """Replay the actions of `state` without rendering."""
         if state is None:
             return
         self._begin(state["context"])
         for action in state["actions"]:
             self._step(Action(action))
         if self.status != state["status"]:
-            raise RuntimeError(f"context {state['context']} walked again is {self.status}, not {state['status']}")
+            raise RuntimeError(f"context {state['context']} replayed is {self.status}, not {state['status']}")
         self._show()
 
     def close(self) -> None:
@@ -109,7 +109,7 @@ class Episode:
         self._simulator.close()
 
     def _begin(self, context: int) -> None:
-        self.status = "none"  # until the scene is there
+        self.status = "none"  # until the scene is loaded
         self.context = context
         scene, start = scene_and_start(context)
         self._simulator.begin(scene, self._scenes.start(scene, start))
@@ -131,7 +131,7 @@ class Episode:
             self.status = "step_limit"
 
     def _show(self) -> None:
-        """Write the sensors' readings into the observation."""
+        """Write the sensor readings into the observation."""
         shown, start, pose = self.observation, self.path[0], self.path[-1]
         self._simulator.render(shown["rgb"], self._depth)
         write_depth(self._depth, shown["depth"])

@@ -1,7 +1,7 @@
-"""Two agents that learn nothing: a random one, and one that always walks to the nearest edge of what it has seen.
+"""Two scripted agents: a random one, and one that walks to the nearest frontier of what it has seen.
 
-They are the lower and the upper reference for learned explorers. The second knows its exact position and has a perfect
-map of what it has seen; of the rest it knows where floor goes on beyond the edge, and whether that is only a corner.
+They are the lower and upper reference for learned explorers. The frontier agent knows its exact position and a perfect
+map of what it has seen; of the rest, it knows where the floor continues beyond the frontier and how large a gap is.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from bonuslab.envs.habitat.env import HabitatEnv
 from bonuslab.envs.habitat.simulator import CELL_METRES, FORWARD_METRES, TURN_DEGREES, Action, Pose
 
 Policy = Callable[[HabitatEnv], Action]
-"""Chooses the next action from what an environment has shown so far."""
+"""Chooses the next action from what the environment has revealed so far."""
 
 _SMALLEST_GAP_CELLS = 12
-"""Unseen patches below this size are visited last."""
+"""Smaller unseen patches are visited last."""
 _LOOK_AHEAD_CELLS = 40
 _LONG_EDGE_CELLS = 20
-"""An edge of the seen area counts as promising up to this length."""
-_ACTIONS_A_CELL = CELL_METRES / FORWARD_METRES
+"""Length at which a frontier's value saturates."""
+_ACTIONS_PER_CELL = CELL_METRES / FORWARD_METRES
 _SETTLING_ACTIONS = 6.0
-"""Added to the actions that a way takes, so that what is near but small does not win every time."""
+"""Added to the cost of every path, so that small but near frontiers do not always win."""
 _STUCK_METRES = 0.02
 
 Cell = tuple[int, int]
@@ -36,7 +36,7 @@ Cell = tuple[int, int]
 
 @dataclass(frozen=True)
 class Walk:
-    """One episode of a policy."""
+    """An episode of a policy."""
 
     context: int
     coverage: list[float]
@@ -56,13 +56,13 @@ def walk(env: HabitatEnv, policy: Policy, context: int | None = None) -> Walk:
 
 
 def random_policy(seed: int = 0) -> Policy:
-    """Any of the four actions, each as likely."""
+    """Uniform over the four actions."""
     rng = np.random.default_rng(seed)
     return lambda _: Action(int(rng.integers(len(Action))))
 
 
 def frontier_policy() -> Policy:
-    """To a seen cell beside unseen ones, the nearer and the longer the edge the better, until all is seen."""
+    """Walks to the frontier with the best ratio of length to distance, until everything is seen."""
     return _FrontierPolicy()
 
 
@@ -77,10 +77,10 @@ class _FrontierPolicy:
             self._target = None
             self._given_up.clear()
         pose, here = path[-1], map_.cell_of(path[-1].x, path[-1].z)
-        if self._target and (here == self._target or _has_run_against(path)):
+        if self._target and (here == self._target or _is_stuck(path)):
             self._given_up.add(self._target)
         frontier = _frontier(map_.navigable, env.revealed, self._given_up)
-        for passable in (_passable(env.revealed, here), env.revealed):  # along walls only where nothing else leads on
+        for passable in (_passable(env.revealed, here), env.revealed):  # along walls only as a last resort
             steps = _steps_from(passable | frontier, *here)
             if (steps[frontier] >= 0).any():
                 break
@@ -95,15 +95,15 @@ class _FrontierPolicy:
         return Action.FORWARD
 
 
-def _has_run_against(path: list[Pose]) -> bool:
-    """Whether the last action was a step that did not get anywhere."""
+def _is_stuck(path: list[Pose]) -> bool:
+    """Whether the last action was a forward step that was blocked."""
     if len(path) < 2 or path[-1].heading != path[-2].heading:
         return False
     return math.hypot(path[-1].x - path[-2].x, path[-1].z - path[-2].z) < _STUCK_METRES
 
 
 def _frontier(navigable: np.ndarray, revealed: np.ndarray, given_up: set[Cell]) -> np.ndarray:
-    """Seen cells beside unseen ones; those beside small patches only if there are no others."""
+    """Seen cells next to unseen ones; those next to small patches only if there are no others."""
     unseen = navigable & ~revealed
     patches, _ = label(unseen)
     large = np.bincount(patches.ravel()) >= _SMALLEST_GAP_CELLS
@@ -118,7 +118,7 @@ def _frontier(navigable: np.ndarray, revealed: np.ndarray, given_up: set[Cell]) 
 
 
 def _passable(revealed: np.ndarray, here: Cell) -> np.ndarray:
-    """Seen cells to walk through: not directly along walls, but for where the agent stands."""
+    """Seen cells to walk through: not directly along walls, except near the agent."""
     passable = binary_erosion(revealed, np.ones((3, 3)), border_value=0)
     row, column = here
     around = np.s_[max(0, row - 2) : row + 3, max(0, column - 2) : column + 3]
@@ -127,13 +127,13 @@ def _passable(revealed: np.ndarray, here: Cell) -> np.ndarray:
 
 
 def _best_target(frontier: np.ndarray, steps: np.ndarray, here: Cell, heading: float) -> Cell | None:
-    """The cell of the frontier that promises most for the actions it takes to get there."""
+    """The frontier cell with the best value per action."""
     edges, _ = label(frontier, np.ones((3, 3)))
     length = np.minimum(np.bincount(edges.ravel()), _LONG_EDGE_CELLS)
     best: tuple[float, Cell | None] = (0.0, None)
     for row, column in np.argwhere(frontier & (steps >= 0)).tolist():
         turn = abs(math.remainder(_heading_to(here, (row, column)) - heading, 2 * math.pi)) / math.radians(TURN_DEGREES)
-        actions = _ACTIONS_A_CELL * steps[row, column] + turn
+        actions = _ACTIONS_PER_CELL * steps[row, column] + turn
         value = length[edges[row, column]] / (actions + _SETTLING_ACTIONS)
         if value > best[0]:
             best = float(value), (row, column)
@@ -146,7 +146,7 @@ def _heading_to(here: Cell, there: Cell) -> float:
 
 @compiled
 def _steps_from(passable: np.ndarray, row: int, column: int) -> np.ndarray:
-    """[rows, columns] int32: how many cells away each cell is, along sides and corners; -1 where nothing leads."""
+    """[rows, columns] int32: 8-connected distance to each cell; -1 where unreachable."""
     rows, columns = passable.shape
     steps = np.full((rows, columns), -1, np.int32)
     queue = np.empty((rows * columns, 2), np.int32)
@@ -168,7 +168,7 @@ def _steps_from(passable: np.ndarray, row: int, column: int) -> np.ndarray:
 
 @compiled
 def _straight_ahead(passable: np.ndarray, steps: np.ndarray, target_row: int, target_column: int) -> tuple[int, int]:
-    """The cell furthest along a shortest way to the target that can be reached in a straight line."""
+    """The furthest cell on a shortest path to the target that is reachable in a straight line."""
     count = steps[target_row, target_column]
     way = np.empty((count + 1, 2), np.int32)
     row, column = target_row, target_column

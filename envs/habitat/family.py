@@ -1,4 +1,4 @@
-"""Houses as a family of environments: `Apartments`, `Apartments-64`, ..., `HM3D`."""
+"""The Habitat family: `Apartments`, `Apartments-64`, ..., `HM3D`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from bonuslab.envs.errors import InvalidInput, unknown
-from bonuslab.envs.family import Album, refuse_unknown_settings
+from bonuslab.envs.family import Album, reject_unknown_settings
 from bonuslab.envs.habitat.backends import DATA_SETTINGS, find_scenes
-from bonuslab.envs.habitat.contexts import Contexts
+from bonuslab.envs.habitat.contexts import HabitatContexts
 from bonuslab.envs.habitat.env import HabitatEnv
 from bonuslab.envs.habitat.simulator import Action
 from bonuslab.envs.habitat.spaces import check_max_steps, check_size, check_stop_ends
@@ -16,11 +16,11 @@ from bonuslab.envs.habitat.vector_env import HabitatVectorEnv
 from bonuslab.envs.vector_env import VectorEnv
 
 _NAMES = {"apartments": ("Apartments", 128), "hm3d": ("HM3D", 256)}
-"""Back end -> how it is written, and its image size where the name gives none: the paper's, or one for a CPU."""
+"""Back end -> name and default image size: the paper's for HM3D, one that suits a CPU for apartments."""
 
 
 class HabitatFamily:
-    """A back end and an image size, in pixels, behind a dash; see `envs.family.Family`."""
+    """Names are a back end and an image size in pixels, `Apartments-64`; see `envs.family.Family`."""
 
     name = "habitat"
     settings = ("max_steps", "split", "stop_ends_episode", *DATA_SETTINGS)
@@ -32,26 +32,26 @@ class HabitatFamily:
         return f"{_NAMES[backend][0]}-{size}"
 
     def check_settings(self, name: str, **settings: Any) -> None:
-        """Refuse a number of contexts that is not there; missing simulators and broken data are found out here, too."""
+        """Reject invalid settings, too many contexts, a missing simulator, and missing or broken data."""
         backend, _ = _parse(name)
-        refuse_unknown_settings(settings, self.settings)
+        reject_unknown_settings(settings, self.settings)
         check_stop_ends(settings.get("stop_ends_episode", False))
         if settings.get("max_steps") is not None:
             check_max_steps(settings["max_steps"])
         scenes = find_scenes(backend, **{name: settings[name] for name in DATA_SETTINGS if name in settings})
-        Contexts(scenes, settings.get("contexts"), split=settings.get("split"))
+        HabitatContexts(scenes, settings.get("contexts"), split=settings.get("split"))
         scenes.check()
 
     def make_vector_env(self, name: str, num_envs: int, **settings: Any) -> VectorEnv:
-        """N agents."""
+        """N environments."""
         backend, size = _parse(name)
-        refuse_unknown_settings(settings, self.settings)
+        reject_unknown_settings(settings, self.settings)
         return HabitatVectorEnv(backend, num_envs, size=size, **settings)
 
     def make_env(self, name: str, **settings: Any) -> HabitatEnv:
-        """One agent."""
+        """One environment."""
         backend, size = _parse(name)
-        refuse_unknown_settings(settings, self.settings)
+        reject_unknown_settings(settings, self.settings)
         return HabitatEnv(backend, size=size, **settings)
 
     def action_names(self, name: str) -> Sequence[str]:
@@ -59,8 +59,8 @@ class HabitatFamily:
         return [action.name.lower() for action in Action]
 
     def album(self) -> Album:
-        """Views beside the map of what was seen."""
-        from bonuslab.envs.habitat.album import HabitatAlbum  # few users draw pictures
+        """Views next to the map of what was seen."""
+        from bonuslab.envs.habitat.album import HabitatAlbum  # rarely used: saves importing PIL
 
         return HabitatAlbum()
 

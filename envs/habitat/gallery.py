@@ -1,4 +1,4 @@
-"""Makes the pictures of `README.md`: python -m bonuslab.envs.habitat.gallery [--out FOLDER]"""
+"""Draws the pictures of `README.md`: python -m bonuslab.envs.habitat.gallery [--out FOLDER]"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bonuslab.envs.habitat.apartments.scene import apartment
 from bonuslab.envs.habitat.env import HabitatEnv
 from bonuslab.envs.habitat.explorer import Policy, frontier_policy, random_policy
 from bonuslab.envs.habitat.render import depth_picture, frame, save_gif, side_by_side, stacked, top_down
-from bonuslab.envs.habitat.spaces import MOST_DEPTH_METRES
+from bonuslab.envs.habitat.spaces import MAX_DEPTH_METRES
 
 FOLDER = Path(__file__).parent / "pictures"
 _SIZE = 256
@@ -25,8 +25,8 @@ _COLOURS = 256
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write all pictures."""
-    parser = argparse.ArgumentParser(description="Draw the apartments' gallery.")
-    parser.add_argument("--out", type=Path, default=FOLDER, help="folder for the pictures")
+    parser = argparse.ArgumentParser(description="Draw the pictures of the README.")
+    parser.add_argument("--out", type=Path, default=FOLDER, help="output folder")
     out: Path = parser.parse_args(arguments).out
     out.mkdir(parents=True, exist_ok=True)
     views = [
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     rows = [side_by_side([view[0] for view in views[row : row + 5]], 180) for row in range(0, 15, 5)]
     _save(stacked(rows), out / "views.png")
-    pairs = [picture for rgb, depth in views[:3] for picture in (rgb, depth_picture(depth / MOST_DEPTH_METRES))]
+    pairs = [picture for rgb, depth in views[:3] for picture in (rgb, depth_picture(depth / MAX_DEPTH_METRES))]
     _save(side_by_side(pairs, 168), out / "depth.png")
     plans = [bird_view(apartment(number)) for number in (3, 7, 13, 24, 40, 45, 46, 52)]
     _save(stacked([side_by_side(plans[row : row + 4], 230) for row in (0, 4)]), out / "plans.png")
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def best_view(number: int, tries: int = 30) -> tuple[np.ndarray, np.ndarray]:
-    """(rgb, depth in metres) of the widest of some random views in an apartment."""
+    """(rgb, depth in metres) of the widest and most varied of some random views."""
     scene, rng = apartment(number), np.random.default_rng(number)
     cells = np.argwhere(scene.map.navigable)
     best: tuple[float, np.ndarray, np.ndarray] | None = None
@@ -59,9 +59,9 @@ def best_view(number: int, tries: int = 30) -> tuple[np.ndarray, np.ndarray]:
         rgb, depth = np.empty((_SIZE, _SIZE, 3), np.uint8), np.empty((_SIZE, _SIZE), np.float32)
         x, z = scene.map.x0 + (column + 0.5) * scene.map.cell, scene.map.z0 + (row + 0.5) * scene.map.cell
         draw(scene.geometry, x, z, rng.uniform(-np.pi, np.pi), rgb, depth)
-        wealth = float(np.minimum(depth, 4.0).mean() + rgb[64:].astype(np.float32).std() / 25.0)
-        if best is None or wealth > best[0]:
-            best = wealth, rgb, depth
+        score = float(np.minimum(depth, 4.0).mean() + rgb[64:].astype(np.float32).std() / 25.0)
+        if best is None or score > best[0]:
+            best = score, rgb, depth
     assert best is not None
     return best[1], best[2]
 
@@ -69,7 +69,7 @@ def best_view(number: int, tries: int = 30) -> tuple[np.ndarray, np.ndarray]:
 def episode_pictures(
     env: HabitatEnv, policy: Policy, context: int, num_views: int = 6
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(strip of views along the way, map with the path and what was seen) of one episode."""
+    """(strip of views, map with the path and what was seen) of one episode."""
     views = []
     observation, _ = env.reset(options={"context": context})
     for step in range(env.max_steps):
@@ -94,7 +94,7 @@ def video(env: HabitatEnv, policy: Policy, context: int, every: int) -> list[np.
 
 def _save(picture: np.ndarray, file: Path) -> None:
     image = Image.fromarray(picture)
-    palette = image.quantize(_COLOURS)  # dithering needs a palette that is already there
+    palette = image.quantize(_COLOURS)  # dithering needs an existing palette
     image.quantize(palette=palette, dither=Image.Dither.FLOYDSTEINBERG).save(file, optimize=True)
 
 

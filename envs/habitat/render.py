@@ -1,4 +1,4 @@
-"""Pictures of episodes: the map with path and revealed area, strips of views, videos."""
+"""Draws episodes: maps with path and revealed area, strips of views, videos."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEXT_COLOUR = (240, 240, 236)
 PIXELS_PER_METRE = 40
 GAP_PIXELS = 6
 GROUND = 24
-"""Grey around and between pictures."""
+"""Grey level around and between pictures."""
 
 
 def top_down(
@@ -33,7 +33,7 @@ def top_down(
     background: np.ndarray | None = None,
     pixels_per_metre: float = PIXELS_PER_METRE,
 ) -> np.ndarray:
-    """[H, W, 3]: the map from above, bright where it was seen, with the way walked (blue to red) and the agent.
+    """[H, W, 3]: the map, bright where it was seen, with the path (blue to red) and the agent.
 
     `background` is a picture of the same extent to draw on instead of the plain map.
     """
@@ -55,7 +55,7 @@ def top_down(
 
 
 def _fogged(picture: Image.Image, revealed: np.ndarray) -> Image.Image:
-    """Darker and greyer where nothing was seen."""
+    """Darken what was not seen."""
     fog = Image.blend(picture.convert("L").convert("RGB"), Image.new("RGB", picture.size, (40, 44, 52)), 0.62)
     mask = Image.fromarray((revealed * 255).astype(np.uint8)).resize(picture.size, Image.Resampling.BILINEAR)
     return Image.composite(picture, fog, mask)
@@ -81,15 +81,14 @@ def _draw_path(picture: Image.Image, map_: NavigableMap, path: Sequence[Pose], s
 
 
 def depth_picture(depth: np.ndarray) -> np.ndarray:
-    """[H, W, 3]: depth from 0 to 1, near bright and far dark."""
-    near = np.clip(
-        1.0 - depth.reshape(depth.shape[:2]).astype(np.float32) / 0.6, 0, 1
-    )  # few rooms are longer than 6 metres
+    """[H, W, 3]: depth from 0 to 1; near is bright."""
+    flat = depth.reshape(depth.shape[:2]).astype(np.float32)
+    near = np.clip(1.0 - flat / 0.6, 0, 1)  # few rooms are longer than 6 metres
     return np.stack([30 + 225 * near, 20 + 220 * near**1.6, 70 + 60 * near**4], axis=-1).astype(np.uint8)
 
 
 def side_by_side(pictures: Sequence[np.ndarray], height: int | None = None) -> np.ndarray:
-    """Pictures in a row, brought to one height."""
+    """Pictures in a row, scaled to one height."""
     tall = height or max(picture.shape[0] for picture in pictures)
     scaled = [_to_height(picture, tall) for picture in pictures]
     gap = np.full((tall, GAP_PIXELS, 3), GROUND, np.uint8)
@@ -100,7 +99,7 @@ def side_by_side(pictures: Sequence[np.ndarray], height: int | None = None) -> n
 
 
 def stacked(rows: Sequence[np.ndarray]) -> np.ndarray:
-    """Rows of pictures below each other, filled up to one width."""
+    """Rows of pictures below each other, padded to one width."""
     width = max(row.shape[1] for row in rows)
     gap = np.full((GAP_PIXELS, width, 3), GROUND, np.uint8)
     column: list[np.ndarray] = []
@@ -110,7 +109,7 @@ def stacked(rows: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def fitted(picture: np.ndarray, height: int, width: int) -> np.ndarray:
-    """[height, width, 3]: a picture brought to the largest size that fits, in the middle."""
+    """[height, width, 3]: a picture scaled to fit, centred."""
     scale = min(height / picture.shape[0], width / picture.shape[1])
     size = max(1, round(picture.shape[1] * scale)), max(1, round(picture.shape[0] * scale))
     left, top = (width - size[0]) // 2, (height - size[1]) // 2
@@ -120,7 +119,7 @@ def fitted(picture: np.ndarray, height: int, width: int) -> np.ndarray:
 
 
 def labelled(picture: np.ndarray, text: str, height: int) -> np.ndarray:
-    """A picture brought to a height, with a text in its corner."""
+    """A picture scaled to `height`, with text in its corner."""
     image = Image.fromarray(_to_height(picture, height))
     font = ImageFont.load_default(size=max(9, height // 16))
     place = (5, height - 5)
@@ -145,13 +144,13 @@ def frame(
     background: np.ndarray | None = None,
     height: int = 256,
 ) -> np.ndarray:
-    """[H, W, 3]: what the agent sees, and the map with what it has seen so far."""
+    """[H, W, 3]: the agent's view, and the map of what it has seen so far."""
     row = side_by_side([*views, top_down(map_, revealed, path, background=background)], height)
     return labelled(row, f"step {len(path) - 1}   coverage {coverage:.0%}", height)
 
 
 def save_gif(frames: Sequence[np.ndarray], file: Path, frames_per_second: float = 8.0, colours: int = 128) -> None:
-    """Write an endless video."""
+    """Write a looping GIF."""
     first, *others = (Image.fromarray(each).quantize(colours, dither=Image.Dither.NONE) for each in frames)
     first.save(
         file, save_all=True, append_images=others, duration=round(1000 / frames_per_second), loop=0, optimize=True

@@ -1,7 +1,7 @@
-"""What a simulated house offers, whichever back end simulates it.
+"""The interface of the back ends.
 
 Coordinates are Habitat's: x to the right, y up, z towards the viewer, in metres; at heading 0 the agent looks along -z,
-and the heading grows to the left.
+and turning left increases the heading.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Action(IntEnum):
 
 
 class Pose(NamedTuple):
-    """Where the agent stands and looks."""
+    """Position and heading of the agent."""
 
     x: float
     y: float
@@ -69,67 +69,67 @@ class Simulator(Protocol):
     """One agent in one house at a time."""
 
     def begin(self, scene: int, start: Pose) -> None:
-        """Load a scene, if another one is loaded, and put the agent there."""
+        """Load a scene, unless it is already loaded, and put the agent at `start`."""
         ...
 
-    def foresee(self, action: Action) -> None:
-        """Hear which `act` comes next, to be followed by `render`: whoever works elsewhere can begin."""
+    def prefetch(self, action: Action) -> None:
+        """Announce the next `act` and `render`, so that a simulator in another process can start on them."""
         ...
 
     def act(self, action: Action) -> None:
-        """Move or turn; a wall is slid along. STOP does nothing here."""
+        """Move or turn; the agent slides along walls. STOP is a no-op."""
         ...
 
     @property
     def pose(self) -> Pose:
-        """Where the agent is now."""
+        """The agent's current pose."""
         ...
 
     def render(self, rgb: np.ndarray, depth: np.ndarray) -> None:
-        """Write what the agent sees: [H, W, 3] uint8, and [H, W] float32 metres along the viewing direction."""
+        """Write the agent's view: [H, W, 3] uint8, and [H, W] float32 metres along the viewing direction."""
         ...
 
     def navigable_map(self) -> NavigableMap:
-        """The floor that the agent stands on."""
+        """The navigable part of the agent's floor."""
         ...
 
     def close(self) -> None:
-        """Give back memory and graphics."""
+        """Release all resources."""
         ...
 
 
 class Scenes(Hashable, Protocol):
-    """A collection of houses, split into some for training and some for evaluation."""
+    """A collection of houses, with splits for training and evaluation."""
 
     name: str
 
     @property
     def splits(self) -> Sequence[str]:
-        """Names of the splits that can be used."""
+        """Names of the splits."""
         ...
 
     def split(self, name: str) -> Sequence[int]:
-        """Numbers of the scenes of a split."""
+        """Indices of a split's scenes."""
         ...
 
     def num_starts(self, scene: int) -> int:
-        """How many ways there are to start an episode in a scene."""
+        """Number of start poses in a scene."""
         ...
 
     def start(self, scene: int, number: int) -> Pose:
-        """One of them; the same pair always gives the same pose."""
+        """Start pose `number` of a scene."""
         ...
 
     def scene_name(self, scene: int) -> str:
-        """For people."""
+        """A readable name."""
         ...
 
     def from_above(self, scene: int) -> np.ndarray | None:
-        """A picture [H, W, 3] of a scene without its ceiling, to the extent of its map; None if there is none."""
+        """Top view [H, W, 3] of a scene without its ceiling, to the extent of its map; None if there is none."""
         ...
 
     def check(self) -> None:
-        """Look through all data; what is missing or broken raises `InvalidInput`. May take a minute."""
+        """Check all data files; raises `InvalidInput` if any is missing or broken. May take a minute."""
         ...
 
     def simulator(self, size: int) -> Simulator:

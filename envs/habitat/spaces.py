@@ -1,7 +1,7 @@
-"""The observations and actions of the Habitat environments, whichever back end simulates them.
+"""Observation and action spaces, the same for both back ends.
 
 Depth is half precision from 0 (here) to 1 (10 metres or more): a rollout of 128 steps of RGB and depth at 256 x 256
-takes 40 MB an env instead of 59 MB, and the rounding stays below 5 mm, a twentieth of what depth cameras get wrong.
+takes 40 MB per env instead of 59 MB, and the rounding error is below 5 mm, a twentieth of a depth camera's error.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Final
 import gymnasium as gym
 import numpy as np
 
-from bonuslab.envs.errors import InvalidInput
+from bonuslab.envs.errors import InvalidInput, check_integer
 from bonuslab.envs.habitat.simulator import Action
 
-MOST_DEPTH_METRES: Final = 10.0
-"""Depth 1 of an observation; Habitat's own limit."""
+MAX_DEPTH_METRES: Final = 10.0
+"""Depth that is 1 in an observation; Habitat's limit."""
 SMALLEST_SIZE, LARGEST_SIZE = 16, 1024
 MAX_STEPS: Final = 500
-"""Of an episode (paper, appendix)."""
+"""Steps per episode (paper, appendix)."""
 
 
 def observation_space(size: int) -> gym.spaces.Dict:
@@ -40,13 +40,13 @@ def action_space() -> gym.spaces.Discrete:
 
 
 def observation_buffers(num_envs: int, size: int) -> dict[str, np.ndarray]:
-    """Arrays [N, ...] for the observations of N environments."""
+    """Arrays [N, ...] for the observations of N envs."""
     spaces = observation_space(size).spaces
     return {key: np.zeros((num_envs, *(box.shape or ())), box.dtype) for key, box in spaces.items()}
 
 
 def check_action(action: object) -> Action:
-    """`action` as one of the four."""
+    """`action` as an `Action`."""
     whole = isinstance(action, int | np.integer) and not isinstance(action, bool)
     if not whole or not 0 <= int(action) < len(Action):  # type: ignore[call-overload]
         names = ", ".join(f"{each.value} {each.name.lower()}" for each in Action)
@@ -56,21 +56,16 @@ def check_action(action: object) -> Action:
 
 def check_size(size: object) -> int:
     """`size` as a number of pixels."""
-    whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
-    if not whole or not SMALLEST_SIZE <= int(size) <= LARGEST_SIZE:  # type: ignore[call-overload]
-        raise InvalidInput(f"size {size!r} cannot be used; allowed: {SMALLEST_SIZE} to {LARGEST_SIZE} pixels")
-    return int(size)  # type: ignore[call-overload]
+    return check_integer("size", size, SMALLEST_SIZE, LARGEST_SIZE)
 
 
 def check_max_steps(max_steps: object) -> int:
     """`max_steps` as a number of steps."""
-    if isinstance(max_steps, bool) or not isinstance(max_steps, int | np.integer) or max_steps < 1:
-        raise InvalidInput(f"max_steps {max_steps!r} cannot be used; allowed: whole numbers from 1")
-    return int(max_steps)
+    return check_integer("max_steps", max_steps, 1)
 
 
 def check_stop_ends(stop_ends: object) -> bool:
-    """`stop_ends_episode` as yes or no."""
+    """`stop_ends_episode` as a bool."""
     if not isinstance(stop_ends, bool):
         raise InvalidInput(f"stop_ends_episode {stop_ends!r} cannot be used; allowed: true, false")
     return stop_ends

@@ -1,4 +1,4 @@
-"""Many houses in one process, stepped together without copying."""
+"""Steps N environments in one process."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from bonuslab.envs.contexts import ContextCount
+from bonuslab.envs.errors import check_integer
 from bonuslab.envs.habitat.backends import find_scenes
-from bonuslab.envs.habitat.contexts import ContextCount, Contexts
-from bonuslab.envs.habitat.episode import Episode
+from bonuslab.envs.habitat.contexts import HabitatContexts
+from bonuslab.envs.habitat.episode import HabitatEpisode
 from bonuslab.envs.habitat.simulator import Action, Scenes
 from bonuslab.envs.habitat.spaces import (
     action_space,
@@ -19,15 +21,13 @@ from bonuslab.envs.habitat.spaces import (
     observation_space,
 )
 from bonuslab.envs.replayed_vector_env import ReplayedVectorEnv
-from bonuslab.envs.vector_env import check_num_envs
 
 
 class HabitatVectorEnv(ReplayedVectorEnv):
     """N environments of one back end; see `bonuslab.envs.vector_env.VectorEnv`.
 
-    Environment i draws its contexts from the stream (stream, i): it meets what an env with that stream meets alone,
-    whatever the other envs do. The simulators write straight into the envs' arrays [N, ...]; a caller's `out` costs
-    one copy of them all. A finished episode's coverage is in its `metrics`.
+    Env i draws its contexts from the stream (stream, i), so it plays the same episodes as a single env with that
+    stream. Simulators write directly into the arrays [N, ...]; `out` costs one copy. `metrics` has the coverage.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class HabitatVectorEnv(ReplayedVectorEnv):
         stop_ends_episode: bool = False,
         **data: Any,
     ) -> None:
-        envs = check_num_envs(num_envs)
+        envs = check_integer("num_envs", num_envs, 1)
         self.scenes = find_scenes(backend, **data)
         self.size = check_size(size)
         self.observation_space: gym.spaces.Dict = observation_space(self.size)
@@ -53,19 +53,19 @@ class HabitatVectorEnv(ReplayedVectorEnv):
         super().__init__(
             self.scenes.name,
             [
-                Contexts(self.scenes, contexts, seed, held_out=held_out, split=split, stream=(stream, env_index))
+                HabitatContexts(self.scenes, contexts, seed, held_out=held_out, split=split, stream=(stream, env_index))
                 for env_index in range(envs)
             ],
             observation_buffers(envs, self.size),
-            lambda buffers: Episode(self.scenes, self.size, max_steps, stop_ends_episode, buffers),
+            lambda buffers: HabitatEpisode(self.scenes, self.size, max_steps, stop_ends_episode, buffers),
         )
 
-    def _checked(self, actions: np.ndarray) -> list[Action]:
+    def _check_actions(self, actions: np.ndarray) -> list[Action]:
         return [check_action(action) for action in actions.tolist()]
 
-    def _foresee(self, actions: list[Action]) -> None:
+    def _prefetch(self, actions: list[Action]) -> None:
         for episode, action in zip(self._episodes, actions, strict=True):
-            episode.foresee(action)  # type: ignore[attr-defined]
+            episode.prefetch(action)  # type: ignore[attr-defined]
 
-    def _metrics(self, episode: Episode) -> dict[str, float]:
+    def _metrics(self, episode: HabitatEpisode) -> dict[str, float]:
         return {"coverage": episode.coverage}

@@ -1,13 +1,13 @@
-"""MiniHack tasks as contextual decision processes: correct, reproducible from a context id, and fast."""
+"""MiniHack tasks as contextual decision processes: correct, fast, and reproducible from a context id."""
 
 import gymnasium as gym
 
-from bonuslab.envs.minihack.contexts import Contexts
+from bonuslab.envs.minihack.contexts import MiniHackContexts
 from bonuslab.envs.minihack.env import MiniHackEnv, make
 from bonuslab.envs.minihack.tasks import TASKS, Task, suites, task
 from bonuslab.envs.minihack.vector_env import MiniHackVectorEnv
 
-__all__ = ["TASKS", "Contexts", "MiniHackEnv", "MiniHackVectorEnv", "Task", "make", "suites", "task"]
+__all__ = ["TASKS", "MiniHackContexts", "MiniHackEnv", "MiniHackVectorEnv", "Task", "make", "suites", "task"]
 
 _ENTRY_POINT = "bonuslab.envs.minihack.env:MiniHackEnv"
 for _name in TASKS:

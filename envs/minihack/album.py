@@ -1,4 +1,4 @@
-"""Pictures of MiniHack's episodes: maps in tiles, or in letters for a terminal."""
+"""Pictures of MiniHack episodes: the map as tiles, or as text for a terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bonuslab.envs.minihack import render
 from bonuslab.envs.minihack.tiles import glyph_pictures
 
 
-class _Moment(NamedTuple):
+class _MapSnapshot(NamedTuple):
     glyphs: np.ndarray
     blstats: np.ndarray
     message: str
@@ -21,45 +21,44 @@ class _Moment(NamedTuple):
 class MiniHackAlbum:
     """See `envs.family.Album`. Pictures are cropped to what was seen in any of them."""
 
-    steps_a_frame = 1
+    steps_per_frame = 1
     has_more_colours = False
 
     def __init__(self) -> None:
         self.colours = _tile_colours()
-        self._moments: list[_Moment] = []
-        self._boxes: dict[int, render.Box] = {}
+        self._snapshots: list[_MapSnapshot] = []
+        self._boxes: dict[int, render.MapBox] = {}
 
     def add(self, observation: dict[str, np.ndarray], env: Any = None) -> str:
-        """Keep the map; after a death, when all of it is zero, the one before."""
-        if not observation["blstats"].any() and self._moments:
-            self._moments.append(self._moments[-1])
+        """Record the map; after a death, when the observation is all zero, repeat the previous one."""
+        if not observation["blstats"].any() and self._snapshots:
+            self._snapshots.append(self._snapshots[-1])
         else:
             glyphs, blstats = observation["glyphs"].copy(), observation["blstats"].copy()
-            self._moments.append(_Moment(glyphs, blstats, render.message_text(observation["message"])))
+            self._snapshots.append(_MapSnapshot(glyphs, blstats, render.message_text(observation["message"])))
         self._boxes.clear()
-        return render.status_text(self._moments[-1].blstats)
+        return render.status_text(self._snapshots[-1].blstats)
 
-    def pictures(self, lines: Sequence[tuple[int, str]]) -> Iterator[np.ndarray]:
-        """Message, map and line."""
+    def pictures(self, captions: Sequence[tuple[int, str]]) -> Iterator[np.ndarray]:
+        """Message, map and caption."""
         box = self._used_part(margin=1)
-        for number, line in lines:
-            moment = self._moments[number]
-            yield render.frame(moment.glyphs, moment.blstats, moment.message, line, box)
+        for number, caption in captions:
+            yield render.frame(*self._snapshots[number], caption, box)
 
-    def summary(self, line: str) -> np.ndarray:
-        """The last moment."""
-        moment = self._moments[-1]
-        return render.frame(moment.glyphs, moment.blstats, moment.message, line)
+    def summary(self, caption: str) -> np.ndarray:
+        """The last snapshot."""
+        return render.frame(*self._snapshots[-1], caption)
 
-    def text(self, moment: int, width: int, colour: bool) -> list[str]:
+    def text(self, snapshot: int, width: int, colour: bool) -> list[str]:
         """Message and map."""
-        glyphs, blstats, message = self._moments[moment]
+        glyphs, blstats, message = self._snapshots[snapshot]
         box = self._used_part(margin=0)
         return [message[:width], *render.text_lines(glyphs, render.agent_cell(blstats), box, colour)]
 
-    def _used_part(self, margin: int) -> render.Box:
+    def _used_part(self, margin: int) -> render.MapBox:
         if margin not in self._boxes:
-            self._boxes[margin] = render.used_part(np.stack([moment.glyphs for moment in self._moments]), margin)
+            glyphs = np.stack([snapshot.glyphs for snapshot in self._snapshots])
+            self._boxes[margin] = render.used_part(glyphs, margin)
         return self._boxes[margin]
 
 

@@ -1,6 +1,6 @@
-"""Texts, in NetHack's level language, of the tasks whose level is the same for every context.
+"""Level descriptions (.des text) of the tasks whose level is the same for every context.
 
-The game itself places what the text leaves to chance, so a context still decides where things are.
+The game places whatever the text leaves random, so a context still determines where objects are.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _WAND_OF_DEATH_ROWS = """\
 |.....|---------------------|
 |.....|                      
 |.....|                      
-|-----|                      """  # noqa: W291 (a map's rows have one width)
+|-----|                      """  # noqa: W291 (all rows have the same width)
 
 
 def open_room_with(size: int, object_class: str, object_name: str) -> str:
-    """A lit room without walls that holds one blessed object."""
+    """A lit room without walls, with one blessed object."""
     return _HEADER.format(
         message="",
         rows="\n".join(["." * size] * size),
@@ -59,7 +59,7 @@ def open_room_with(size: int, object_class: str, object_name: str) -> str:
 
 
 def open_room_with_cold() -> str:
-    """A lit room of size 8 without walls that holds a wand of cold or, as often, a frost horn."""
+    """A lit 8 x 8 room without walls, with a wand of cold or a frost horn, equally likely."""
     return _HEADER.format(
         message='MESSAGE: "Welcome to MiniHack!"\n',
         rows="\n".join(["." * 8] * 8),
@@ -79,7 +79,7 @@ def labyrinth() -> str:
 
 
 def wand_of_death() -> str:
-    """A room with a wand of death, and a corridor in which a minotaur waits before the stairs."""
+    """A room with a wand of death, and a corridor where a minotaur guards the stairs."""
     commands = (
         "BRANCH:(1,1,5,5),(0,0,0,0)",
         "STAIR:(27, 1),down",

@@ -1,4 +1,4 @@
-"""One MiniHack task as a Gymnasium environment."""
+"""A MiniHack task as a Gymnasium environment."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from bonuslab.envs.contexts import ContextCount
 from bonuslab.envs.errors import InvalidInput, unknown
-from bonuslab.envs.minihack.contexts import ContextCount, Contexts, check_context
-from bonuslab.envs.minihack.episode import Episode
+from bonuslab.envs.minihack.contexts import MiniHackContexts
+from bonuslab.envs.minihack.episode import MiniHackEpisode
 from bonuslab.envs.minihack.levels import Level
-from bonuslab.envs.minihack.spaces import action_space, check_action, observation_space
+from bonuslab.envs.minihack.randomness import check_context
+from bonuslab.envs.minihack.spaces import observation_space
 from bonuslab.envs.minihack.tasks import Task
 from bonuslab.envs.minihack.tasks import task as find_task
+from bonuslab.envs.vector_env import check_action
 
 Observation = dict[str, np.ndarray]
 
 
 class MiniHackEnv(gym.Env[Observation, int]):
-    """A task with its contexts. `info` carries the context's id and the end status of the episode."""
+    """A task with its contexts. `info` has the `context` id and the `end_status` of the episode."""
 
-    metadata = {  # noqa: RUF012 (as Gymnasium declares it)
-        "render_modes": ["ansi", "rgb_array"],
-        "render_fps": 8,
-    }
+    metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 8}  # noqa: RUF012 (as Gymnasium declares it)
 
     def __init__(
         self,
@@ -39,49 +39,49 @@ class MiniHackEnv(gym.Env[Observation, int]):
         penalty_step: float | None = None,
         render_mode: str | None = None,
     ) -> None:
-        """`task` with so many `contexts`, drawn from `seed`; see `Contexts` for `held_out` and `stream`."""
-        modes = self.metadata["render_modes"]
-        if render_mode is not None and render_mode not in modes:
-            raise unknown("render mode", render_mode, modes)
+        """`task` with `contexts` contexts drawn from `seed`; see `ContextSampler` for `stream`."""
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise unknown("render mode", render_mode, self.metadata["render_modes"])
         self.task = find_task(task)
-        self.contexts = Contexts(contexts, seed, held_out=held_out, stream=stream)
+        self.contexts = MiniHackContexts(contexts, seed, held_out=held_out, stream=stream)
         self.observation_space = observation_space()
-        self.action_space: gym.spaces.Discrete = action_space(self.task)  # type: ignore[assignment]
+        self.action_space: gym.spaces.Discrete = gym.spaces.Discrete(len(self.task.keys))  # type: ignore[assignment]
         self.render_mode = render_mode
-        self._episode = Episode(self.task, max_steps, penalty_step=penalty_step)
+        self._episode = MiniHackEpisode(self.task, max_steps, penalty_step=penalty_step)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start an episode on the next context, or on the one of `options={"context": id}`.
+        """Start an episode on the next context, or on that of `options={"context": id}`.
 
-        `seed` restarts the sequence of contexts: the same seed gives the same sequence. It does not change which
-        contexts a finite set holds; that is a matter of the constructor's seed.
+        `seed` restarts the sequence of contexts. It does not change a finite set, which depends on the constructor's
+        seed.
         """
         for key in options or {}:
             if key != "context":
                 raise unknown("reset option", key, ["context"])
-        wanted = None if not options or options["context"] is None else check_context(options["context"])
+        chosen = options.get("context") if options else None
+        context = None if chosen is None else check_context(chosen)
         if seed is not None:
             self.contexts.reseed(seed)
         super().reset(seed=seed)
-        self._episode.begin(self.contexts.draw() if wanted is None else wanted)
+        self._episode.begin(self.contexts.draw() if context is None else context)
         return self._observation(), self._info()
 
     def step(self, action: int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Take one action."""
-        number = check_action(action, self.task)
+        index = check_action(action, self.task.action_names, self.task.name)
         if self._episode.status != "running":
             state = "before the first reset" if self._episode.context is None else "after the end of the episode"
             raise InvalidInput(f"step {state}: call reset() first")
-        reward = self._episode.step(number)
+        reward = self._episode.step(index)
         status = self._episode.status
         truncated = status == "step_limit"
         return self._observation(), reward, status != "running" and not truncated, truncated, self._info()
 
     @property
     def level(self) -> Level | None:
-        """The level of the running episode, with its map where that is fixed."""
+        """The level of the current episode."""
         return self._episode.level
 
     @property
@@ -90,8 +90,8 @@ class MiniHackEnv(gym.Env[Observation, int]):
         return self._episode.max_steps
 
     def render(self) -> Any:
-        """The map as coloured text or as a picture [H, W, 3], by `render_mode`."""
-        from bonuslab.envs.minihack import render  # pictures need fonts and tiles, which few users of the env do
+        """The map as coloured text or as a picture [H, W, 3], depending on `render_mode`."""
+        from bonuslab.envs.minihack import render  # loads fonts and tiles, which few users need
 
         shown = self._episode.observation
         message = render.message_text(shown["message"])
@@ -102,11 +102,11 @@ class MiniHackEnv(gym.Env[Observation, int]):
         return None
 
     def get_state(self) -> dict[str, Any]:
-        """Everything `set_state` needs to go on exactly; can be pickled."""
+        """Picklable state from which `set_state` resumes exactly."""
         return {"task": self.task.name, "episode": self._episode.get_state(), "contexts": self.contexts.get_state()}
 
     def set_state(self, state: dict[str, Any]) -> Observation:
-        """Go on where `get_state` was called, by playing the episode again; the observation of that moment."""
+        """Replay the episode up to where `get_state` was called and return the observation at that point."""
         if state["task"] != self.task.name:
             raise InvalidInput(f"a state of {state['task']} does not fit {self.task.name}")
         self.contexts.set_state(state["contexts"])
@@ -114,7 +114,7 @@ class MiniHackEnv(gym.Env[Observation, int]):
         return self._observation()
 
     def close(self) -> None:
-        """Give back memory, file and directory. A second call does nothing."""
+        """Release memory, file and directory; idempotent."""
         if hasattr(self, "_episode"):
             self._episode.close()
 
@@ -126,5 +126,5 @@ class MiniHackEnv(gym.Env[Observation, int]):
 
 
 def make(task: str | Task, contexts: ContextCount = "inf", seed: int = 0, **settings: Any) -> MiniHackEnv:
-    """An environment of `task`; `settings` are those of `MiniHackEnv`."""
+    """An environment of `task`; see `MiniHackEnv` for `settings`."""
     return MiniHackEnv(task, contexts, seed, **settings)

@@ -1,4 +1,4 @@
-"""One episode after another in one game: rewards, endings, and the KeyRoom's APPLY."""
+"""The episodes of one game: rewards, endings, and KeyRoom's APPLY."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from typing import Any, Final, Literal
 import numpy as np
 from nle import nethack
 
-from bonuslab.envs.errors import InvalidInput
-from bonuslab.envs.minihack.game import TIME, Game
+from bonuslab.envs.errors import InvalidInput, check_integer
+from bonuslab.envs.minihack import glyphs as g
+from bonuslab.envs.minihack.game import TIME, NetHackGame
 from bonuslab.envs.minihack.levels import Level
 from bonuslab.envs.minihack.randomness import Purpose, context_seed
 from bonuslab.envs.minihack.tasks import Task
 
 EndStatus = Literal["running", "won", "died", "step_limit", "aborted"]
-"""`aborted`: the game stopped by itself without the agent's death, which no known level brings about."""
+"""`aborted`: the game stopped without the agent's death; no known level causes this."""
 
 REWARD_WIN: Final = 1.0
 PENALTY_STEP: Final = -0.01
-"""MiniHack's: added on each step on which the game's time does not advance, such as a walk into a wall."""
+"""MiniHack's: the reward of a step that takes no game time, such as walking into a wall."""
 
 _APPLY: Final = int(nethack.Command.APPLY)
 _YES: Final = ord("y")
-_CLOSED_DOORS: Final = (nethack.GLYPH_CMAP_OFF + 15, nethack.GLYPH_CMAP_OFF + 16)  # S_vcdoor, S_hcdoor
-_KEY_NAME: Final = "skeleton key"
-# The nine cells around the agent, row by row, and the key that moves there.
+_CLOSED_DOORS: Final = tuple(g.STONE + index for index in g.CLOSED_DOORS)
+# The key that moves to each of the nine cells around the agent, row by row.
 _DIRECTIONS: Final = "yku" + "h.l" + "bjn"
-_MOST_PUSHES: Final = 1000
+_MAX_PUSHES: Final = 1000
 
 
 @lru_cache(maxsize=2048)
 def _level(task: Task, context: int) -> Level:
-    """Levels are kept, because a run with few contexts comes back to the same ones."""
+    """Cached, because a run with few contexts replays the same levels."""
     return task.levels.build(context)
 
 
-class Episode:
-    """Plays a task in one game. `begin` starts an episode on a context, `step` takes an action."""
+class MiniHackEpisode:
+    """Plays the episodes of a task in one game. `begin` starts an episode on a context, `step` takes an action."""
 
     def __init__(
         self,
@@ -48,11 +48,11 @@ class Episode:
         *,
         penalty_step: float | None = None,
     ) -> None:
-        """Episodes of `task` that show what happens in `buffers` (arrays of their own if None)."""
+        """Observations are written into `buffers`, or into new arrays if None."""
         self.task = task
-        self.max_steps = task.max_steps if max_steps is None else check_max_steps(max_steps)
+        self.max_steps = task.max_steps if max_steps is None else check_integer("max_steps", max_steps, 1)
         self.penalty_step = PENALTY_STEP if penalty_step is None else check_penalty_step(penalty_step)
-        self.game = Game(
+        self.game = NetHackGame(
             task.character,
             autopickup=task.autopickup,
             answers_questions=task.answers_questions,
@@ -60,14 +60,14 @@ class Episode:
             buffers=buffers,
         )
         self.observation = self.game.observation
-        """The game's own arrays: they change with the next step."""
+        """The game's own arrays; the next step overwrites them."""
         self.context: int | None = None
         self.level: Level | None = None
         self.status: EndStatus = "aborted"
         self.total_reward = 0.0
         self._keys = task.actions
         self._winning_messages = task.winning_messages
-        self._clock = self.game.blstats.data  # reading a number through it takes a third of the time numpy takes
+        self._clock = self.game.blstats.data  # three times faster to read than the array
         self._actions = bytearray()
 
     @property
@@ -76,7 +76,7 @@ class Episode:
         return len(self._actions)
 
     def begin(self, context: int) -> None:
-        """Start a new episode. The same context always gives the same episode for the same actions."""
+        """Start an episode; context and actions determine all of it."""
         self.status = "aborted"  # until the game has started
         self.context = context
         self.level = _level(self.task, context)
@@ -87,7 +87,7 @@ class Episode:
         self.status = "running"
 
     def step(self, action: int) -> float:
-        """Take an action and return its reward; `status` then says whether and how the episode ended."""
+        """Take an action and return its reward; `status` then tells whether and how the episode ended."""
         game = self.game
         key = self._keys[action]
         if key == _APPLY and self.task.applies_key:
@@ -97,15 +97,15 @@ class Episode:
         game.play(key)
         self._actions.append(action)
         reward = self.penalty_step if clock[TIME] == time else 0.0
-        if self._judge():
+        if self._update_status():
             reward += REWARD_WIN
         self.total_reward += reward
         return reward
 
-    def _judge(self) -> bool:
-        """Set the status; whether the step earns the reward for winning.
+    def _update_status(self) -> bool:
+        """Set the status and return whether the step earns the reward for winning.
 
-        As in MiniHack: a step that reaches the limit cannot win, and a death overrules everything but the reward.
+        As in MiniHack, a step that reaches the limit cannot win, and a death overrides everything but the reward.
         """
         game = self.game
         over, at_limit = game.is_over, len(self._actions) >= self.max_steps
@@ -117,7 +117,7 @@ class Episode:
         else:
             won = game.on_stairs_down and not over
         if over:
-            self.status = "died" if game.was_a_death else "aborted"
+            self.status = "died" if game.agent_died else "aborted"
         elif at_limit:
             self.status = "step_limit"
         elif won:
@@ -129,14 +129,14 @@ class Episode:
         return any(message in shown for message in messages)
 
     def _unlock_door(self) -> None:
-        """With the key and beside a closed door: unlock it and push until it is open."""
+        """With the key and next to a closed door: unlock it and push until it is open."""
         letter, direction = self._key_letter(), self._direction_of_closed_door()
         if letter is None or direction is None:
             return
         for key in (_APPLY, letter, direction, _YES):
             self.game.press(key)
         self.game.settle()
-        for _ in range(_MOST_PUSHES):  # MiniHack would push for ever
+        for _ in range(_MAX_PUSHES):  # MiniHack has no limit
             if self.game.is_over:
                 return
             self.game.play(direction)
@@ -147,11 +147,11 @@ class Episode:
         """The inventory letter of the key."""
         assert self.game.inventory is not None
         glyphs, letters = self.game.inventory
-        places = np.flatnonzero(glyphs == _key_glyph())
+        places = np.flatnonzero(glyphs == g.object_glyph("skeleton key"))
         return int(letters[places[0]]) if len(places) else None
 
     def _direction_of_closed_door(self) -> int | None:
-        """The key that moves towards the first closed door among the neighbours, row by row."""
+        """The key that moves towards the first closed door among the neighbouring cells."""
         x, y = (int(value) for value in self.game.blstats[:2])
         glyphs = self.game.glyphs
         for index, direction in enumerate(_DIRECTIONS):
@@ -162,13 +162,13 @@ class Episode:
         return None
 
     def get_state(self) -> dict[str, Any] | None:
-        """The episode as its context and actions (a running game cannot be stored); None before the first."""
+        """Context and actions (a running game cannot be saved); None before the first episode."""
         if self.context is None:
             return None
         return {"context": self.context, "actions": bytes(self._actions), "status": self.status}
 
     def set_state(self, state: dict[str, Any] | None) -> None:
-        """Play again what `get_state` described; everything that follows is the same."""
+        """Replay the episode up to where `get_state` was called."""
         if state is None:
             return
         self.begin(state["context"])
@@ -176,7 +176,7 @@ class Episode:
             self.step(action)
         if self.status != state["status"]:
             raise RuntimeError(
-                f"context {state['context']} of {self.task.name} played again is {self.status}, not {state['status']}"
+                f"context {state['context']} of {self.task.name} replayed is {self.status}, not {state['status']}"
             )
 
     def close(self) -> None:
@@ -184,21 +184,8 @@ class Episode:
         self.game.close()
 
 
-@lru_cache(maxsize=1)
-def _key_glyph() -> int:
-    names = (nethack.OBJ_NAME(nethack.objclass(index)) for index in range(nethack.NUM_OBJECTS))
-    return nethack.GLYPH_OBJ_OFF + list(names).index(_KEY_NAME)
-
-
-def check_max_steps(max_steps: object) -> int:
-    """`max_steps` as a number of steps."""
-    if isinstance(max_steps, bool) or not isinstance(max_steps, int | np.integer) or max_steps < 1:
-        raise InvalidInput(f"max_steps {max_steps!r} cannot be used; allowed: whole numbers from 1")
-    return int(max_steps)
-
-
 def check_penalty_step(penalty: object) -> float:
-    """`penalty` as the reward of a step that takes no time."""
+    """`penalty` as a float in [-1, 0]."""
     is_number = isinstance(penalty, int | float | np.number) and not isinstance(penalty, bool)
     if not is_number or not -1 <= float(penalty) <= 0:  # type: ignore[arg-type]
         raise InvalidInput(f"penalty_step {penalty!r} cannot be used; allowed: numbers from -1 to 0")

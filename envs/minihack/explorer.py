@@ -1,9 +1,8 @@
-"""A scripted agent that plays by what it sees: the yardstick between a random and a trained policy.
+"""A scripted agent that acts on its observations alone: a baseline between a random and a trained policy.
 
-It walks to a thing worth picking up, otherwise to the stairs if it sees them, otherwise to the nearest edge
-of the known map. It opens doors by walking into them, kicks or unlocks locked ones, searches for hidden ones,
-fights what stands beside it, never enters lava or water, and uses what it picked up. It knows nothing about a
-level but its observations.
+It walks to a useful object, otherwise to the stairs if visible, otherwise to the nearest edge of the known map. It
+opens doors by walking into them, kicks or unlocks locked ones, searches for hidden ones, fights adjacent monsters,
+never enters lava or water, and uses what it picks up.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ from bonuslab.envs.minihack.render import agent_cell, message_text
 KEYS: dict[Cell, int] = dict(zip(NEIGHBOURS, map(int, CompassDirection), strict=True))
 """(rows, columns) to move -> key."""
 USES: dict[str, int] = {"!": Command.QUAFF, "[": Command.WEAR, "/": Command.ZAP, "(": Command.APPLY}
-"""How a thing is put to use, by its character on the map."""
+"""How to use an object, by its character on the map."""
 AIMED = frozenset((Command.ZAP, Command.APPLY))
-"""Uses that ask for a direction."""
+"""Commands that ask for a direction."""
 SEARCHES = 15
-"""How often to search in one place: a hidden thing beside the agent is found with probability 1/7 each time."""
-MOST_ATTACKS = 8
-"""Blows struck at one cell."""
+"""Searches per place; each finds an adjacent hidden door or corridor with probability 1/7."""
+MAX_ATTACKS = 8
+"""Attacks on one cell."""
 
 
 class Explorer:
-    """Chooses an index into `actions` (key codes) from each observation; call `reset` before an episode."""
+    """Maps each observation to an index into `actions` (key codes); call `reset` before each episode."""
 
     def __init__(self, actions: Sequence[int], seed: int = 0) -> None:
         self._index = {int(key): number for number, key in enumerate(actions)}
@@ -39,13 +38,13 @@ class Explorer:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the episode."""
+        """Forget the previous episode."""
         self.map = KnownMap()
         self._locked: set[Cell] = set()
-        self._tried: set[Cell] = set()  # where picking up has been tried
-        self._use: int | None = None  # how to use what was just picked up
+        self._tried: set[Cell] = set()  # where it has tried to pick up
+        self._use: int | None = None  # command for the object just picked up
         self._has_key = False
-        self._step: tuple[Cell, Cell] | None = None  # the step just tried
+        self._step: tuple[Cell, Cell] | None = None  # the last step tried
         self._aim = int(CompassDirection.N)
         self._searches: Counter[Cell] = Counter()
         self._attacks: Counter[Cell] = Counter()
@@ -62,7 +61,7 @@ class Explorer:
         return self._index.get(int(key), 0)
 
     def _learn(self, message: str, here: Cell) -> None:
-        """Draw conclusions from what the last action did."""
+        """Learn from the outcome of the last action."""
         if " - " in message and " key" in message:
             self._has_key, self._use = True, None
             self.map.barred.clear()
@@ -78,7 +77,7 @@ class Explorer:
         self._step = None
 
     def _answer(self, message: str) -> int | None:
-        """The key that answers the game's question, if it asks one."""
+        """The key that answers the game's question, if any."""
         if "In what direction" in message:
             return self._aim
         if "Improvise?" in message:  # yes: a magic horn then asks for a direction, otherwise for a tune
@@ -86,13 +85,13 @@ class Explorer:
         if "[yn" in message:
             return ord("n")
         if "What do you want to" in message:
-            return Command.FIRE  # its key is f, the letter of the first thing picked up
+            return Command.FIRE  # its key is f, the inventory letter of the first object picked up
         return None
 
     def _decide(self, here: Cell) -> int:
         if self._wanted(here):
             self._tried.add(here)
-            self._use = USES.get(self.map.things[here])
+            self._use = USES.get(self.map.objects[here])
             return Command.PICKUP
         if self._use in self._index:
             aim = self._best_aim(here)
@@ -112,7 +111,7 @@ class Explorer:
         return self._search(here)
 
     def _best_aim(self, here: Cell) -> int | None:
-        """Where to aim a wand or horn: at a monster, over lava, or anywhere in a room that holds nothing else."""
+        """The direction for a wand or horn: at a monster, across lava, or any in an otherwise empty room."""
         rays = {key: self.map.ray(here, step) for step, key in KEYS.items()}
         best = max(rays, key=lambda key: (rays[key].monster, rays[key].oblique, rays[key].lava))
         walls = np.isin(self.map.terrain, g.WALLS).any()
@@ -120,8 +119,8 @@ class Explorer:
         return best if useful else None
 
     def _search(self, here: Cell) -> int:
-        """Shut in: look for hidden doors and corridors, a while at each place along the walls."""
-        self.map.failures.clear()  # a monster may have stood in the way
+        """Enclosed: search for hidden doors and corridors at places along the walls."""
+        self.map.failures.clear()  # a monster may have been in the way
         if Command.SEARCH not in self._index:
             return int(self._rng.choice(list(KEYS.values())))
         if self._searches[here] < SEARCHES:
@@ -142,14 +141,14 @@ class Explorer:
 
     def _wanted(self, cell: Cell) -> bool:
         can_take = Command.PICKUP in self._index and cell not in self._tried
-        return can_take and self.map.things.get(cell, "") in USES
+        return can_take and self.map.objects.get(cell, "") in USES
 
     def _is_enemy(self, cell: Cell) -> bool:
-        # A peaceful creature is not fought, and looks the same: give up after a while.
-        return cell in self.map.monsters and self._attacks[cell] < MOST_ATTACKS
+        # Peaceful monsters look the same and are not fought: give up after a while.
+        return cell in self.map.monsters and self._attacks[cell] < MAX_ATTACKS
 
     def _go(self, here: Cell, target: Cell) -> int:
-        """The key for a step to a neighbouring cell, or for what has to be done about a locked door first."""
+        """The key that steps to a neighbouring cell, or that first opens its locked door."""
         key = KEYS[target[0] - here[0], target[1] - here[1]]
         if self.map.terrain[target] in g.CLOSED_DOORS:
             if self._has_key and Command.APPLY in self._index:

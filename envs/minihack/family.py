@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bonuslab.envs.family import Album, refuse_unknown_settings
-from bonuslab.envs.minihack.contexts import parse_count
+from bonuslab.envs.contexts import parse_count
+from bonuslab.envs.errors import check_integer
+from bonuslab.envs.family import Album, reject_unknown_settings
 from bonuslab.envs.minihack.env import MiniHackEnv
-from bonuslab.envs.minihack.episode import check_max_steps, check_penalty_step
+from bonuslab.envs.minihack.episode import check_penalty_step
 from bonuslab.envs.minihack.tasks import task
 from bonuslab.envs.minihack.vector_env import MiniHackVectorEnv
 from bonuslab.envs.vector_env import VectorEnv
 
 
 class MiniHackFamily:
-    """Every task of `bonuslab tasks`, the parametric ones included; see `envs.family.Family`."""
+    """Every task of `bonuslab tasks`, including the parametric ones; see `envs.family.Family`."""
 
     name = "minihack"
     settings = ("max_steps", "penalty_step")
@@ -26,31 +27,31 @@ class MiniHackFamily:
         return task(name).name
 
     def check_settings(self, name: str, **settings: Any) -> None:
-        """Contexts are any number from 1, or `inf`."""
+        """`contexts` is a number from 1, or `inf`."""
         task(name)
-        refuse_unknown_settings(settings, self.settings)
+        reject_unknown_settings(settings, self.settings)
         parse_count(settings.get("contexts"))
         if settings.get("max_steps") is not None:
-            check_max_steps(settings["max_steps"])
+            check_integer("max_steps", settings["max_steps"], 1)
         if settings.get("penalty_step") is not None:
             check_penalty_step(settings["penalty_step"])
 
     def make_vector_env(self, name: str, num_envs: int, **settings: Any) -> VectorEnv:
         """N games."""
-        refuse_unknown_settings(settings, self.settings)
+        reject_unknown_settings(settings, self.settings)
         return MiniHackVectorEnv(name, num_envs, **settings)
 
     def make_env(self, name: str, **settings: Any) -> MiniHackEnv:
         """One game."""
-        refuse_unknown_settings(settings, self.settings)
+        reject_unknown_settings(settings, self.settings)
         return MiniHackEnv(name, **settings)
 
     def action_names(self, name: str) -> Sequence[str]:
-        """Those of NetHack that the task allows."""
+        """NetHack's names of the task's actions."""
         return task(name).action_names
 
     def album(self) -> Album:
-        """Maps in tiles."""
+        """Maps as tiles."""
         from bonuslab.envs.minihack.album import MiniHackAlbum  # few users draw pictures
 
         return MiniHackAlbum()

@@ -1,6 +1,6 @@
-"""One NetHack game that can be played on any level, with only the buffers that MiniHack's tasks use.
+"""A NetHack game that plays any level, with only the buffers that MiniHack's tasks use.
 
-NLE's own Python classes ask for seventeen buffers and copy them twice a step; this asks for five and copies none.
+NLE's own Python classes fill seventeen buffers and copy them twice per step; this fills five and copies none.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _IN_MOVE_LOOP: Final = 3  # program_state
 _ASKS_KEY, _ASKS_LINE, _WAITS_FOR_SPACE, _ON_STAIRS_DOWN = 1, 2, 3, 4  # internal
 _DONE, _HOW_DONE = 1, 3  # status
 TIME: Final = _pynethack.nethack.NLE_BL_TIME
-"""Where the game's clock is in blstats."""
+"""Index of the game's clock in blstats."""
 _PANICKED: Final = int(_pynethack.nethack.PANICKED)
 
-_QUESTIONS_FOR_THE_AGENT: Final = (b"eat", b"attack", b"direction?", b"pray")
-_MOST_OPENING_SCREENS: Final = 1000
+_AGENT_QUESTIONS: Final = (b"eat", b"attack", b"direction?", b"pray")
+_MAX_OPENING_SCREENS: Final = 1000
 
 # MiniHack's options; the order does not matter to the game.
 _OPTIONS: Final = (
@@ -53,14 +53,14 @@ _OPTIONS: Final = (
 
 
 def observation_buffers(*lead: int) -> dict[str, np.ndarray]:
-    """Zeroed arrays of what agents see, with the leading dimensions `lead` (none, or the number of environments)."""
+    """Zeroed observations with leading dimensions `lead` (none, or the number of envs)."""
     return {
         key: np.zeros(lead + OBSERVATION_DESC[key]["shape"], OBSERVATION_DESC[key]["dtype"]) for key in OBSERVATION_KEYS
     }
 
 
-class Game:
-    """A NetHack game that can be started again and again on any level."""
+class NetHackGame:
+    """A NetHack game that can be restarted any number of times, on any level."""
 
     def __init__(
         self,
@@ -71,10 +71,10 @@ class Game:
         inventory: bool = False,
         buffers: Mapping[str, np.ndarray] | None = None,
     ) -> None:
-        """A game of `character` that writes what it shows into `buffers` (its own arrays if None).
+        """A game of `character` that writes its observations into `buffers`, or into new arrays if None.
 
-        With `answers_questions` every question of a single key reaches the agent; without, most are declined.
-        With `inventory` the arrays `inv_glyphs` and `inv_letters` are kept too.
+        With `answers_questions`, every single-key question reaches the agent; otherwise most are declined.
+        With `inventory`, the game fills `inv_glyphs` and `inv_letters` too.
         """
         self.observation = dict(buffers) if buffers is not None else observation_buffers()
         more = _STATE_KEYS + (_INVENTORY_KEYS if inventory else ())
@@ -90,25 +90,25 @@ class Game:
         self._nethack = nethack(self._directory.path, ",".join(options), {**self.observation, **state})
         self._press = self._nethack.step
         self._status = self._nethack.status
-        # Runs at the latest when the interpreter exits, while everything it needs is still there.
+        # Runs at interpreter exit at the latest, while everything it needs still exists.
         self._close = weakref.finalize(self, _close, self._nethack, self._directory)
 
     def start(self, level: bytes, core_seed: int, display_seed: int) -> None:
         """Start a new game on `level`; level and seeds determine everything that follows."""
         self._directory.write_level(level)
         self._nethack.start(core_seed, display_seed)
-        for _ in range(_MOST_OPENING_SCREENS):
+        for _ in range(_MAX_OPENING_SCREENS):
             if self._program_state[_IN_MOVE_LOOP]:
                 return
             self._press(_SPACE)
-        raise RuntimeError("NetHack shows opening screens without end")
+        raise RuntimeError("NetHack keeps showing opening screens")
 
     def press(self, key: int) -> None:
-        """Give the game one key and nothing else."""
+        """Send one key and nothing else."""
         self._press(key)
 
     def play(self, key: int) -> None:
-        """Give the game one key, then pass over what needs no decision of the agent. A game that is over stays so."""
+        """Send one key, then dismiss whatever needs no decision by the agent. Does nothing once the game is over."""
         if self._status[_DONE]:
             return
         self._press(key)
@@ -117,7 +117,7 @@ class Game:
             self.settle()
 
     def settle(self) -> None:
-        """Pass over screens that wait for a key, refuse to enter text, decline questions not meant for agents."""
+        """Dismiss screens that wait for a key, escape text prompts, decline questions not meant for the agent."""
         internal = self._internal
         while not self._status[_DONE]:
             if internal[_WAITS_FOR_SPACE]:
@@ -133,25 +133,25 @@ class Game:
         if self._answers_questions:
             return True
         message = self.message.tobytes()
-        return any(text in message for text in _QUESTIONS_FOR_THE_AGENT)
+        return any(text in message for text in _AGENT_QUESTIONS)
 
     @property
     def is_over(self) -> bool:
-        """Whether the game itself has ended, as by the agent's death."""
+        """Whether the game itself has ended, for example by the agent's death."""
         return bool(self._status[_DONE])
 
     @property
-    def was_a_death(self) -> bool:
-        """Whether a game that is over ended by the agent's death (and not by a panic of the game, say)."""
+    def agent_died(self) -> bool:
+        """Whether a finished game ended by the agent's death, and not, for example, by a panic."""
         return self._status[_HOW_DONE] < _PANICKED
 
     @property
     def on_stairs_down(self) -> bool:
-        """Whether the agent stands on stairs that lead down."""
+        """Whether the agent stands on stairs down."""
         return bool(self._internal[_ON_STAIRS_DOWN])
 
     def close(self) -> None:
-        """End the game and give back its memory and directory. A second call does nothing."""
+        """End the game and release its memory and directory; idempotent."""
         self._close()
 
 

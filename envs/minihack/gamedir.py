@@ -1,8 +1,8 @@
-"""Directories in which games run: in memory, made once a process, and gone when the process is.
+"""In-memory directories in which games run, removed when their process ends.
 
-A game reads `nhdat` (an archive with the dungeon's plan) and looks beside it for `mylevel.lev`. All games of a
-process share one archive in one parent directory, which is removed at exit, after an uncaught exception and on
-SIGTERM or SIGHUP. What a SIGKILL leaves behind is removed by the next process that starts a game.
+A game reads `nhdat` (an archive with the dungeon's layout) and, next to it, `mylevel.lev`. All games of a process
+share one archive in one parent directory, which is removed at exit, after an uncaught exception, and on SIGTERM or
+SIGHUP. After a SIGKILL, the next process that starts a game removes it.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class GameDirectory:
         self._level: bytes | None = None
 
     def write_level(self, level: bytes) -> None:
-        """Make `level` the level of the next game."""
+        """Set the level of the next game."""
         if os.getpid() != self._process:
             raise RuntimeError(
-                f"this game was made in process {self._process}, from which process {os.getpid()} was forked, and is "
-                "played there: make environments in the process that plays them"
+                f"this game belongs to process {self._process}, from which process {os.getpid()} was forked: "
+                "make environments in the process that plays them"
             )
         if level == self._level:
             return
@@ -55,7 +55,7 @@ class GameDirectory:
         self._level = level
 
     def remove(self) -> None:
-        """Delete the directory; the game in it must be closed. A forked child leaves it to its parent."""
+        """Delete the directory of a closed game. A forked child leaves this to its parent."""
         if os.getpid() == self._process:
             shutil.rmtree(self.path, ignore_errors=True)
 
@@ -68,8 +68,8 @@ class _ProcessDirectory:
         base = _memory_folder()
         _remove_abandoned(base)
         unfinished = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=base))
-        # The lock says that the owner is alive, also across containers that share /dev/shm, where process ids
-        # do not. The directory gets its final name after it is locked, so that nobody takes it for abandoned.
+        # The lock shows that the owner is alive, even across containers that share /dev/shm but not process ids.
+        # The directory gets its final name only once locked, so that nobody takes it for abandoned.
         self._lock = os.open(unfinished / _ALIVE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         self.path = base / unfinished.name.removeprefix(".")
@@ -77,13 +77,13 @@ class _ProcessDirectory:
         self._count = 0
         atexit.register(self.remove)
         if multiprocessing.parent_process() is not None:
-            # Children of multiprocessing leave by os._exit, which skips atexit but not these.
+            # multiprocessing children exit with os._exit, which skips atexit but not finalizers.
             multiprocessing.util.Finalize(None, self.remove, exitpriority=0)
         _archive_game_data(self.path / "nhdat")
 
     @property
     def is_mine(self) -> bool:
-        """Whether this process made it (a forked child inherits the object but not the duty)."""
+        """Whether this process made it; a forked child must not remove it."""
         return os.getpid() == self._process
 
     def new_game(self) -> GameDirectory:
@@ -93,7 +93,7 @@ class _ProcessDirectory:
         (path / "nhdat").symlink_to("../nhdat")
         (path / "perm").touch()
         for name in _HIGH_SCORE_FILES:
-            # Every game appends its end here and nobody reads it: without this, memory would grow for ever.
+            # Every game appends to these and nobody reads them: as real files they would fill memory.
             (path / name).symlink_to(os.devnull)
         return GameDirectory(path)
 
@@ -107,7 +107,7 @@ _creation = threading.Lock()
 
 
 def new_game_directory() -> GameDirectory:
-    """A directory for one more game of this process."""
+    """A directory for a new game of this process."""
     global _current
     with _creation:
         if _current is None or not _current.is_mine or not _current.path.exists():
@@ -129,25 +129,25 @@ def _remove_abandoned(base: Path) -> None:
         with contextlib.suppress(OSError):
             lock = os.open(path / _ALIVE, os.O_RDWR | os.O_CLOEXEC)
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # OSError: its owner lives
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # OSError: its owner is alive
                 shutil.rmtree(path, ignore_errors=True)
             finally:
                 os.close(lock)
 
 
 def _archive_game_data(archive: Path) -> None:
-    """Write the archive from which the game reads MiniHack's dungeon: one level, then stairs that win."""
+    """Write the archive with MiniHack's dungeon: a single level whose stairs win."""
     archiver = package_folder("nle") / "nethackdir" / "dlb"
     subprocess.run([archiver, "cf", archive, *_GAME_DATA], cwd=package_folder("minihack") / "lib", check=True)
 
 
 def _clean_up_on_signals() -> None:
-    """Remove the directories also when a signal would end the process without running atexit."""
+    """Remove the directories on signals that end the process without running atexit."""
     if threading.current_thread() is not threading.main_thread():
-        return  # Python sets handlers in the main thread only; the next process removes what is left.
+        return  # Python allows handlers in the main thread only; the next process removes the directories.
     for number in (signal.SIGTERM, signal.SIGHUP):
-        # A handler of Python's own (Ray has one) ends the process through SystemExit, which runs atexit; one that
-        # lets the process go on must find its games in place. An ignored signal stays ignored.
+        # A Python handler (Ray has one) exits through SystemExit, which runs atexit, or continues and still needs the
+        # games. An ignored signal stays ignored.
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _remove_and_die)
 

@@ -1,7 +1,7 @@
-"""What NetHack's glyph numbers stand for: the character and colour a terminal shows, and the kind of terrain.
+"""The meaning of NetHack's glyphs: character and colour on a terminal, and kind of terrain.
 
-A glyph is one number per map cell (5976 of them). Everything here is read once from the tables compiled into
-nle, so it cannot drift from the game; only the colours of explosions, rays and warnings are not exported.
+A glyph is one number per map cell, out of 5976. All tables are read from nle, so they cannot drift from the game; only
+the colours of explosions, rays and warnings are not exported.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import numpy as np
 from nle import nethack
 
 STONE = nethack.GLYPH_CMAP_OFF
-"""Solid rock, and whatever has not been seen yet."""
+"""Solid rock, and anything not seen yet."""
 
 # Indices of NetHack's map symbols (`defsyms` in its drawing.c); a glyph is STONE + index.
 WALLS = range(1, 12)
-DOORWAY = 12  # without a door, or with a broken one
+DOORWAY = 12  # no door, or a broken one
 OPEN_DOORS = range(13, 15)
 CLOSED_DOORS = range(15, 17)
 FLOORS = range(19, 23)  # lit and dark floor, dark and lit corridor
@@ -25,7 +25,7 @@ WATER = (32, 41)
 LAVA = 34
 TRAPS = range(42, 65)
 PASSABLE = frozenset((DOORWAY, *OPEN_DOORS, *CLOSED_DOORS, *FLOORS, *range(23, 32), 33, 35, 36))
-"""What can be walked on, closed doors included; 23-36 are stairs, altars, fountains, ice, lowered drawbridges."""
+"""Terrain to walk on, including closed doors; 23-36 are stairs, altars, fountains, ice, lowered drawbridges."""
 
 _BEAM, _SWALLOW, _EXPLOSION = 65, 79, 87
 _BLACK, _RED, _GREEN, _BROWN, _BLUE, _MAGENTA, _NO_COLOUR, _ORANGE = 0, 1, 2, 3, 4, 5, 8, 9
@@ -37,28 +37,30 @@ _WARNING_COLOURS = (_WHITE, _RED, _RED, _RED, _MAGENTA, _BRIGHT_MAGENTA)
 
 @cache
 def symbols() -> tuple[np.ndarray, np.ndarray]:
-    """Characters (uint8) and colours (uint8, 0-15 as NetHack numbers them) of all glyphs, indexed by glyph."""
+    """Characters (uint8) and NetHack's colours 0-15 (uint8), indexed by glyph."""
     looks = [_symbol(glyph) for glyph in range(nethack.MAX_GLYPH)]
-    looks.append((ord(" "), _NO_COLOUR))  # NO_GLYPH, the number after the last
+    looks.append((ord(" "), _NO_COLOUR))  # NO_GLYPH, one past the last
     return np.array([look[0] for look in looks], np.uint8), np.array([look[1] for look in looks], np.uint8)
 
 
 @cache
+def object_glyph(name: str) -> int:
+    """The glyph of the object called `name`."""
+    names = [nethack.OBJ_NAME(nethack.objclass(index)) for index in range(nethack.NUM_OBJECTS)]
+    return nethack.GLYPH_OBJ_OFF + names.index(name)
+
+
+@cache
 def object_glyphs() -> np.ndarray:
-    """Mask over all glyphs: things that lie on the floor and can be walked over (a boulder cannot)."""
+    """Mask over all glyphs: objects that can be walked over (all but boulders)."""
     mask = np.array([nethack.glyph_is_object(glyph) for glyph in range(nethack.MAX_GLYPH + 1)])
-    boulders = [
-        index
-        for index in range(nethack.NUM_OBJECTS)
-        if nethack.objdescr.from_idx(nethack.objclass(index).oc_name_idx).oc_name == "boulder"
-    ]
-    mask[[nethack.GLYPH_OBJ_OFF + index for index in boulders]] = False
+    mask[object_glyph("boulder")] = False
     return mask
 
 
 @cache
 def monster_glyphs() -> np.ndarray:
-    """Mask over all glyphs: creatures, the agent itself included."""
+    """Mask over all glyphs: monsters, including the agent itself."""
     return np.array([nethack.glyph_is_monster(glyph) for glyph in range(nethack.MAX_GLYPH + 1)])
 
 
@@ -66,7 +68,7 @@ def _symbol(glyph: int) -> tuple[int, int]:
     """Character and colour of one glyph."""
     if glyph == nethack.GLYPH_INVISIBLE:
         return ord("I"), _NO_COLOUR
-    if glyph >= nethack.GLYPH_STATUE_OFF:  # a white letter of what it depicts
+    if glyph >= nethack.GLYPH_STATUE_OFF:  # drawn as the letter of what it depicts, in white
         return _monster(glyph - nethack.GLYPH_STATUE_OFF)[0], _WHITE
     if nethack.glyph_is_monster(glyph):
         return _monster(nethack.glyph_to_mon(glyph))

@@ -1,4 +1,4 @@
-"""What an agent has seen of a level, and the ways through it."""
+"""What an agent has seen of a level, and paths through it."""
 
 from __future__ import annotations
 
@@ -16,52 +16,52 @@ Cell = tuple[int, int]
 UNKNOWN, FLOOR = 0, g.FLOORS[0]
 DOORS = frozenset((*g.OPEN_DOORS, *g.CLOSED_DOORS))
 NEIGHBOURS: tuple[Cell, ...] = ((-1, 0), (0, 1), (1, 0), (0, -1), (-1, 1), (1, 1), (1, -1), (-1, -1))
-"""(rows, columns) to move: N, E, S, W, NE, SE, SW, NW, the order of NLE's compass directions."""
+"""(rows, columns) to move: N, E, S, W, NE, SE, SW, NW, in the order of NLE's compass directions."""
 PATIENCE = 3
-"""A step that fails this often, with no monster in the way, is not tried again."""
+"""A step that fails this often with no monster in the way is given up."""
 RAY_LENGTH = 6
-"""Cells that a ray is sure to reach."""
+"""Cells that a ray always reaches."""
 
 
 class Ray(NamedTuple):
-    """What a ray in some direction meets."""
+    """What a ray in some direction hits."""
 
     monster: bool
     lava: bool
     oblique: bool
-    """Whether it leaves the wall in another direction: head-on, or in a corner, it comes back to who sent it."""
+    """Whether the wall deflects it; head-on, or in a corner, it bounces back at the sender."""
 
 
 class KnownMap:
-    """What has been seen of the level, and the way to somewhere on it."""
+    """What has been seen of a level, with path search."""
 
     def __init__(self, rows: int = 21, columns: int = 79) -> None:
         self.terrain = np.full((rows, columns), UNKNOWN, np.int16)
         """Index of the map symbol last seen in each cell."""
         self.visited = np.zeros((rows, columns), bool)
-        self.things: dict[Cell, str] = {}
-        """Cell -> character of the thing that lies there."""
+        self.objects: dict[Cell, str] = {}
+        """Cell -> character of the object on it."""
         self.monsters: set[Cell] = set()
         self.barred: set[Cell] = set()
-        """Doors known to be locked, without means to open them."""
+        """Locked doors that the agent cannot open."""
         self.failures: dict[tuple[Cell, Cell], int] = {}
 
     def look(self, glyphs: np.ndarray, here: Cell) -> None:
-        """Take in one observation."""
-        monsters, things = g.monster_glyphs()[glyphs], g.object_glyphs()[glyphs]
+        """Update the map with one observation."""
+        monsters, objects = g.monster_glyphs()[glyphs], g.object_glyphs()[glyphs]
         symbols = glyphs - g.STONE
         plain = (symbols >= 0) & (symbols <= max(g.TRAPS))
         self.terrain[plain] = symbols[plain]
-        self.terrain[things | (monsters & (self.terrain == UNKNOWN))] = FLOOR
+        self.terrain[objects | (monsters & (self.terrain == UNKNOWN))] = FLOOR
         self.visited[here] = True
         self.monsters = {(int(y), int(x)) for y, x in np.argwhere(monsters)} - {here}
         characters, _ = g.symbols()
-        under_feet = {here: self.things[here]} if here in self.things else {}  # the agent hides what it stands on
-        self.things = {(int(y), int(x)): chr(characters[glyphs[y, x]]) for y, x in np.argwhere(things)} | under_feet
+        under_agent = {here: self.objects[here]} if here in self.objects else {}  # hidden by the agent
+        self.objects = {(int(y), int(x)): chr(characters[glyphs[y, x]]) for y, x in np.argwhere(objects)} | under_agent
 
     def path(self, start: Cell, *goals: Callable[[Cell], bool], through_traps: bool = False) -> list[Cell]:
-        """Cells of a shortest walk to the nearest cell that meets the first goal any cell meets, `start` left out."""
-        came_from: dict[Cell, Cell] = {start: start}  # in the order of distance
+        """Shortest path, without `start`, to the nearest cell that meets the first goal that any cell meets."""
+        came_from: dict[Cell, Cell] = {start: start}  # ordered by distance
         queue = deque([start])
         while queue:
             cell = queue.popleft()
@@ -80,12 +80,11 @@ class KnownMap:
         return []
 
     def is_floor(self, cell: Cell) -> bool:
-        """Whether one can stand there, as far as is known."""
-        rows, columns = self.terrain.shape
-        return 0 <= cell[0] < rows and 0 <= cell[1] < columns and self.terrain[cell] in g.PASSABLE
+        """Whether the cell is known to be walkable."""
+        return self._symbol(cell) in g.PASSABLE
 
     def ray(self, start: Cell, step: Cell) -> Ray:
-        """What a ray would meet."""
+        """What a ray would hit."""
         (y, x), (dy, dx) = start, step
         monster = lava = False
         while self.is_floor((y + dy, x + dx)) or self._is_lava((y + dy, x + dx)):
@@ -97,18 +96,21 @@ class KnownMap:
         return Ray(monster, lava, oblique)
 
     def _is_lava(self, cell: Cell) -> bool:
+        return self._symbol(cell) == g.LAVA
+
+    def _symbol(self, cell: Cell) -> int:
         rows, columns = self.terrain.shape
-        return 0 <= cell[0] < rows and 0 <= cell[1] < columns and bool(self.terrain[cell] == g.LAVA)
+        return int(self.terrain[cell]) if 0 <= cell[0] < rows and 0 <= cell[1] < columns else UNKNOWN
 
     def is_edge(self, cell: Cell) -> bool:
-        """Whether standing there would show something new."""
+        """Whether an agent there would see unknown cells."""
         if self.visited[cell]:
             return False
         straight = self.terrain[cell] in DOORS
         return any(self.terrain[other] == UNKNOWN for other in self._neighbours(cell, straight))
 
     def reach(self, cell: Cell, through_traps: bool = False) -> Iterator[Cell]:
-        """Cells one step away: doors are neither entered nor left diagonally."""
+        """Cells one step away; doors cannot be entered or left diagonally."""
         in_door = self.terrain[cell] in DOORS
         for other in self._neighbours(cell, in_door):
             symbol = self.terrain[other]

@@ -1,7 +1,7 @@
-"""From a context id to random numbers that are the same in every process and on every machine.
+"""Random numbers from a context id, the same in every process and on every machine.
 
-Only 64-bit integer arithmetic is used (splitmix64 of Steele, Lea and Flood, 2014): no numpy generator whose stream
-might change with a version, no hash that Python salts.
+Uses only 64-bit integer arithmetic (splitmix64; Steele, Lea and Flood, 2014): no NumPy generator whose stream might
+change between versions, no salted Python hash.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import MutableSequence
 from enum import IntEnum
 from typing import Any, Final
 
-from bonuslab.envs.errors import InvalidInput
+from bonuslab.envs.errors import check_integer
 
 CONTEXT_LIMIT: Final = 2**48
 """Context ids are 0 <= id < CONTEXT_LIMIT."""
@@ -21,7 +21,7 @@ _MASK32: Final = 2**32 - 1
 
 
 class Purpose(IntEnum):
-    """What a seed is for. Each purpose of one context has a seed that says nothing about the others."""
+    """What a seed is for. The seeds of one context are independent across purposes."""
 
     LEVEL = 0
     GAME_CORE = 1
@@ -35,26 +35,29 @@ def _mix(value: int) -> int:
 
 
 def splitmix64(value: int, salt: int = 0) -> int:
-    """A 64-bit integer that looks random and is different for each 64-bit `value` under one `salt`."""
+    """A pseudorandom 64-bit integer; a bijection of the 64-bit `value` for each `salt`."""
     hidden = _mix((value + _GOLDEN) & _MASK64)
     return _mix((hidden + (salt + 1) * _GOLDEN) & _MASK64)
 
 
+def check_context(context: object) -> int:
+    """`context` as an int; rejects what is no context id."""
+    return check_integer("context id", context, 0, CONTEXT_LIMIT - 1)
+
+
 def context_seed(context: int, purpose: Purpose) -> int:
     """The 64-bit seed of `context` for `purpose`."""
-    if not 0 <= context < CONTEXT_LIMIT:
-        raise InvalidInput(f"context id {context} is out of range; allowed: 0 to 2**48 - 1")
-    return splitmix64(int(context), int(purpose))
+    return splitmix64(check_context(context), int(purpose))
 
 
 class Stream:
-    """A stream of random integers; `levels/chain.py` holds the compiled twin with the same output."""
+    """A stream of random integers; `levels/chain.py` has a compiled version with the same output."""
 
     def __init__(self, seed: int) -> None:
         self._state = seed & _MASK64
 
     def below(self, bound: int) -> int:
-        """A uniform integer in [0, bound), without bias (Lemire's method on 32 bits); 1 <= bound < 2**32."""
+        """A uniform integer in [0, bound), unbiased (Lemire's method on 32 bits); 1 <= bound < 2**32."""
         threshold = 2**32 % bound
         while True:
             self._state = (self._state + _GOLDEN) & _MASK64
@@ -63,7 +66,7 @@ class Stream:
                 return product >> 32
 
     def shuffle(self, items: MutableSequence[Any]) -> None:
-        """Put `items` in a uniformly random order, in place (Fisher and Yates)."""
+        """Shuffle `items` uniformly, in place (Fisher-Yates)."""
         for last in range(len(items) - 1, 0, -1):
             other = self.below(last + 1)
             items[last], items[other] = items[other], items[last]

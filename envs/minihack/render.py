@@ -1,36 +1,33 @@
-"""Draws what the agent sees: coloured text for a terminal, or an RGB picture made of NetHack's tiles."""
+"""Draws observations as coloured text for a terminal, or as RGB pictures of NetHack's tiles."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from nle import nethack
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
+from bonuslab.envs.caption import BACKGROUND, MARGIN_PIXELS, font
+from bonuslab.envs.caption import TEXT_COLOUR as FAINT_COLOUR
 from bonuslab.envs.minihack.glyphs import STONE, symbols
 from bonuslab.envs.minihack.tiles import TILE, glyph_pictures
 
-BACKGROUND = (0, 0, 0)
 TEXT_COLOUR = (226, 226, 220)
-FAINT_COLOUR = (150, 156, 160)
 AGENT_COLOUR = (255, 220, 60)
-FONT_PIXELS = 15
 LINE_PIXELS = 22
-MARGIN_PIXELS = 10
 MIN_WIDTH_PIXELS = 480
 MESSAGE_LINES = 2
 
 _RESET = "\033[0m"
-# NetHack's colours 0-7 and 8-15 are the terminal's normal and bright ones, but for two: black would be
-# invisible on black, so it becomes dark grey, and "no colour" is whatever the terminal writes in.
+# NetHack's colours 0-7 and 8-15 are the terminal's normal and bright ones, with two exceptions: black, invisible on
+# black, becomes dark grey, and "no colour" is the terminal's default.
 _ANSI = ("90", *(f"{30 + colour}" for colour in range(1, 8)), "39", *(f"{82 + colour}" for colour in range(9, 16)))
 
 
-class Box(NamedTuple):
+class MapBox(NamedTuple):
     """A rectangle of map cells."""
 
     top: int
@@ -43,16 +40,16 @@ class Box(NamedTuple):
         return cells[..., self.top : self.top + self.height, self.left : self.left + self.width]
 
 
-def used_part(glyphs: np.ndarray, margin: int = 1) -> Box:
-    """The smallest rectangle with everything seen in glyphs [..., 21, 79]; several frames share one."""
+def used_part(glyphs: np.ndarray, margin: int = 1) -> MapBox:
+    """The smallest rectangle that contains everything seen in glyphs [..., 21, 79]."""
     rows, columns = glyphs.shape[-2:]
     seen = (glyphs.reshape(-1, rows, columns) != STONE).any(axis=0)
     if not seen.any():
-        return Box(0, 0, rows, columns)
+        return MapBox(0, 0, rows, columns)
     ys, xs = np.flatnonzero(seen.any(axis=1)), np.flatnonzero(seen.any(axis=0))
     top, left = max(ys[0] - margin, 0), max(xs[0] - margin, 0)
     bottom, right = min(ys[-1] + margin, rows - 1), min(xs[-1] + margin, columns - 1)
-    return Box(int(top), int(left), int(bottom - top + 1), int(right - left + 1))
+    return MapBox(int(top), int(left), int(bottom - top + 1), int(right - left + 1))
 
 
 def agent_cell(blstats: np.ndarray) -> tuple[int, int]:
@@ -73,10 +70,10 @@ def status_text(blstats: np.ndarray) -> str:
 
 
 def text_lines(
-    glyphs: np.ndarray, agent: tuple[int, int] | None = None, box: Box | None = None, colour: bool = True
+    glyphs: np.ndarray, agent: tuple[int, int] | None = None, box: MapBox | None = None, colour: bool = True
 ) -> list[str]:
-    """The map as one string per row, with ANSI colours or plain; the agent's cell is shown inverted."""
-    box = box or Box(0, 0, *glyphs.shape)
+    """The map as one string per row, plain or with ANSI colours and the agent's cell inverted."""
+    box = box or MapBox(0, 0, *glyphs.shape)
     characters, colours = symbols()
     lines = []
     for y in range(box.top, box.top + box.height):
@@ -91,7 +88,7 @@ def text_lines(
 
 
 def _coloured(text: str, colours: np.ndarray, inverted: int) -> str:
-    """One row; a colour code is written only where the colour changes."""
+    """One row, with a colour code only where the colour changes."""
     pieces, current = [], ""
     for x, character in enumerate(text.rstrip()):
         code = "1;7;33" if x == inverted else _ANSI[colours[x]]
@@ -103,10 +100,10 @@ def _coloured(text: str, colours: np.ndarray, inverted: int) -> str:
 
 
 def map_picture(
-    glyphs: np.ndarray, agent: tuple[int, int] | None = None, box: Box | None = None, scale: int = 1
+    glyphs: np.ndarray, agent: tuple[int, int] | None = None, box: MapBox | None = None, scale: int = 1
 ) -> np.ndarray:
-    """[H, W, 3] uint8: the map in tiles of 16 * scale pixels, with a frame around the agent's cell."""
-    box = box or Box(0, 0, *glyphs.shape)
+    """[H, W, 3] uint8: the map as tiles of 16 * scale pixels, with a frame around the agent."""
+    box = box or MapBox(0, 0, *glyphs.shape)
     tiles = glyph_pictures()[box.crop(glyphs)]  # [rows, columns, 16, 16, 3]
     picture = tiles.swapaxes(1, 2).reshape(box.height * TILE, box.width * TILE, 3)
     picture = picture.repeat(scale, axis=0).repeat(scale, axis=1)
@@ -120,8 +117,8 @@ def map_picture(
     return picture
 
 
-def best_scale(box: Box) -> int:
-    """How often to enlarge a tile so that a picture is 500 to 1000 pixels wide where it can be."""
+def best_scale(box: MapBox) -> int:
+    """The tile scale that makes a picture 500 to 1000 pixels wide where possible."""
     return max(1, min(3, 960 // (box.width * TILE)))
 
 
@@ -130,10 +127,10 @@ def frame(
     blstats: np.ndarray,
     message: str = "",
     status: str = "",
-    box: Box | None = None,
+    box: MapBox | None = None,
     scale: int | None = None,
 ) -> np.ndarray:
-    """[H, W, 3] uint8: message above, map in the middle, status below. Its size depends on box and scale only."""
+    """[H, W, 3] uint8: message, map, status. The size depends only on box and scale."""
     box = box or used_part(glyphs)
     tiles = map_picture(glyphs, agent_cell(blstats), box, scale or best_scale(box))
     height, width = tiles.shape[:2]
@@ -142,27 +139,22 @@ def frame(
     canvas = Image.new("RGB", (canvas_width, top + height + LINE_PIXELS + 2 * MARGIN_PIXELS), BACKGROUND)
     canvas.paste(Image.fromarray(tiles), ((canvas_width - width) // 2, top))
     draw = ImageDraw.Draw(canvas)
-    room = canvas_width - 2 * MARGIN_PIXELS
-    for number, line in enumerate(_wrapped(message, room, MESSAGE_LINES)):
-        draw.text((MARGIN_PIXELS, MARGIN_PIXELS + number * LINE_PIXELS), line, TEXT_COLOUR, _font())
-    for line in _wrapped(status, room, 1):
-        draw.text((MARGIN_PIXELS, top + height + MARGIN_PIXELS), line, FAINT_COLOUR, _font())
+    text_width = canvas_width - 2 * MARGIN_PIXELS
+    for number, line in enumerate(_wrapped(message, text_width, MESSAGE_LINES)):
+        draw.text((MARGIN_PIXELS, MARGIN_PIXELS + number * LINE_PIXELS), line, TEXT_COLOUR, font())
+    for line in _wrapped(status, text_width, 1):
+        draw.text((MARGIN_PIXELS, top + height + MARGIN_PIXELS), line, FAINT_COLOUR, font())
     return np.asarray(canvas)
 
 
-@cache
-def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    return ImageFont.load_default(FONT_PIXELS)
-
-
-def _wrapped(text: str, width: int, most_lines: int) -> list[str]:
-    """The text broken at spaces into lines of at most `width` pixels; what does not fit ends in an ellipsis."""
+def _wrapped(text: str, width: int, max_lines: int) -> list[str]:
+    """The text wrapped into lines of at most `width` pixels, the last truncated with an ellipsis if necessary."""
     lines: list[str] = []
     for word in text.split(" "):
         longer = f"{lines[-1]} {word}" if lines else word
-        if lines and _font().getlength(longer) <= width:
+        if lines and font().getlength(longer) <= width:
             lines[-1] = longer
-        elif len(lines) < most_lines:
+        elif len(lines) < max_lines:
             lines.append(word)
         else:
             lines[-1] = longer
@@ -171,8 +163,8 @@ def _wrapped(text: str, width: int, most_lines: int) -> list[str]:
 
 
 def _shortened(line: str, width: int) -> str:
-    """The line itself, or as much of it as fits before an ellipsis."""
-    if _font().getlength(line) <= width:
+    """The line, truncated with an ellipsis if too wide."""
+    if font().getlength(line) <= width:
         return line
-    fits = bisect_right(range(len(line)), width, key=lambda length: math.ceil(_font().getlength(f"{line[:length]}…")))
+    fits = bisect_right(range(len(line)), width, key=lambda length: math.ceil(font().getlength(f"{line[:length]}…")))
     return f"{line[: max(fits - 1, 0)].rstrip()}…"

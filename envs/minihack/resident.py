@@ -1,8 +1,8 @@
-"""NLE's NetHack library, loaded once for each game and set back to its first state for every new game.
+"""NLE's NetHack library, loaded once per env and restored to its initial state for every game.
 
-NetHack keeps a game in global variables, so NLE loads its library again at each reset, which takes most of a reset's
-time, and each reset loses 1.8 KB of memory. Here the library stays loaded: its variables (300 KB) are copied once when
-it is fresh and copied back before each game, and what NetHack forgets to free is freed.
+NetHack keeps a game in global variables, so NLE reloads its library at each reset, which takes most of a reset's time
+and leaks 1.8 KB. Here the library stays loaded: its variables (300 KB) are saved once after loading and restored before
+each game, and what NetHack forgets to free is freed.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from bonuslab.envs.minihack.elf import read_library
 _NLE_VERSION: Final = "1.3.0"
 _LINK_MAP: Final = 2  # RTLD_DI_LINKMAP
 _WINDOWS: Final = 20
-_INACTIVE_TEXT_WINDOW: Final = 5  # the two bytes `type` and `active` of a window
-_TYPE_OF_WINDOW: Final = 4  # their place in it
+_INACTIVE_TEXT_WINDOW: Final = 5  # the bytes `type` and `active` of a window
+_WINDOW_TYPE_OFFSET: Final = 4
 _OBSERVATION_ORDER: Final = (
     *("glyphs", "chars", "colors", "specials", "blstats", "message", "program_state", "internal"),
     *("inv_glyphs", "inv_strs", "inv_letters", "inv_oclasses", "screen_descriptions"),
@@ -49,7 +49,7 @@ _registration: Final = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c
 
 
 class _Observation(ctypes.Structure):
-    """nle_obs of NLE's nletypes.h: the key pressed, how the game is, and where to write what it shows."""
+    """nle_obs of NLE's nletypes.h: the key pressed, the game's status, and where to write observations."""
 
     _fields_ = (
         ("action", ctypes.c_int),
@@ -89,16 +89,16 @@ class _Settings(ctypes.Structure):
 
 
 def can_stay_resident() -> bool:
-    """Whether this machine's NetHack has the layout this module knows: that of one version of NLE on 64-bit Linux."""
+    """Whether NetHack has the memory layout this module expects: one version of NLE on 64-bit Linux."""
     return sys.platform == "linux" and sys.maxsize > 2**32 and nle.__version__ == _NLE_VERSION
 
 
 class ResidentNetHack:
-    """One NetHack. `start` begins a game, `step` presses a key, `status` is [key, done, -, how_done]."""
+    """One NetHack. `start` starts a game, `step` presses a key, `status` is [key, done, -, how_done]."""
 
     def __init__(self, directory: Path, options: str, buffers: Mapping[str, np.ndarray]) -> None:
-        """A NetHack that plays in `directory` and writes what it shows into `buffers`, by NLE's names."""
-        self._buffers = dict(buffers)  # NetHack writes into them as long as it lives
+        """Runs in `directory` and writes observations into `buffers`, keyed by NLE's names."""
+        self._buffers = dict(buffers)  # keeps them alive: NetHack writes into them
         self._observation = _observation_of(self._buffers)
         self._settings = _Settings(
             directory=str(directory).encode(), options=options.encode(), spawn_monsters=0, fix_moon_phase=True
@@ -107,7 +107,7 @@ class ResidentNetHack:
         self._library = _load_own_copy(directory)
         self._loaded = True
         self._game: int | None = None
-        self._take_image()
+        self._save_initial_state()
         self._start = _prototype(self._library.nle_start, ctypes.c_void_p, 3)
         self._end = _prototype(self._library.nle_end, None, 1)
         self._step = _prototype(self._library.nle_step, ctypes.c_void_p, 2)
@@ -118,54 +118,52 @@ class ResidentNetHack:
         self._observation_address = ctypes.addressof(self._observation)
         self._settings_address = ctypes.addressof(self._settings)
 
-    def _take_image(self) -> None:
-        """Note the library's fresh variables, and what must run before and after they are copied back.
+    def _save_initial_state(self) -> None:
+        """Save the library's variables, and the functions to run before and after restoring them.
 
-        C++ objects among the variables are destroyed and constructed again for each game. Constructors register
-        their destructors with __cxa_atexit, whose list only grows: the registration is caught once and then dropped.
+        C++ objects among the variables are destroyed and reconstructed for each game. Constructors register their
+        destructors with __cxa_atexit, whose list only grows: registrations are recorded once, then discarded.
         """
-        facts = read_library(Path(DLPATH))
-        base = _base_address(self._library)
-        constructors = _functions(base, *facts.constructors)
+        base, facts = _base_address(self._library), read_library(Path(DLPATH))
+        self._constructors = _functions(base, *facts.constructors)
         for function in _functions(base, *facts.destructors):
             function()
-        nothing = ctypes.cast(_libc.getpid, ctypes.c_void_p).value  # takes any call and does nothing
-        # NetHack ignores SIGHUP and SIGXCPU when a game ends: signals are the host program's affair.
-        ctypes.c_void_p.from_address(base + facts.imports["sigaction"]).value = nothing
-        # The library's own `free`: a preloaded allocator, which Ray may bring, serves the library but not ctypes.
+        no_op = ctypes.cast(_libc.getpid, ctypes.c_void_p).value  # harmless whatever the arguments
+        # When a game ends NetHack would ignore SIGHUP and SIGXCPU, but signals belong to the host program.
+        ctypes.c_void_p.from_address(base + facts.imports["sigaction"]).value = no_op
+        # The library's own `free`: a preloaded allocator (Ray may bring one) serves the library but not ctypes.
         self._free = _one_pointer(ctypes.c_size_t.from_address(base + facts.imports["free"]).value)
         slot = ctypes.c_void_p.from_address(base + facts.imports["__cxa_atexit"])
-        caught: list[tuple[int, int | None]] = []
+        registered: list[tuple[int, int | None]] = []
 
         @_registration
-        def catch(destructor: int, of: int | None, library: int) -> int:
-            caught.append((destructor, of))
+        def record(destructor: int, instance: int | None, library: int) -> int:
+            registered.append((destructor, instance))
             return 0
 
-        slot.value = ctypes.cast(catch, ctypes.c_void_p).value
-        for function in constructors:
+        slot.value = ctypes.cast(record, ctypes.c_void_p).value
+        for function in self._constructors:
             function()
-        slot.value = nothing
-        self._constructors = constructors
-        self._destructors = [(_one_pointer(address), of) for address, of in reversed(caught)]
+        slot.value = no_op
+        self._destructors = [(_one_pointer(address), instance) for address, instance in reversed(registered)]
         begin, end = facts.state
         self._state_address = base + begin
-        self._image = ctypes.string_at(self._state_address, end - begin)
+        self._initial_state = ctypes.string_at(self._state_address, end - begin)
 
     def start(self, core_seed: int, display_seed: int) -> None:
-        """Begin a new game; the level in the directory and the seeds determine everything that follows."""
+        """Start a game; the level in the directory and the seeds determine everything that follows."""
         if self._game is not None:
-            self._leave()
-            ctypes.memmove(self._state_address, self._image, len(self._image))
+            self._end_game()
+            ctypes.memmove(self._state_address, self._initial_state, len(self._initial_state))
             for construct in self._constructors:
                 construct()
         seeds = self._settings.seeds
         seeds.core, seeds.display, seeds.use_seeds = core_seed, display_seed, True
-        # The moon's phase comes from this seed and not from the clock; NLE too takes the core seed's successor.
+        # The phase of the moon comes from this seed, not from the clock; like NLE, core seed + 1.
         self._settings.time_seed, self._settings.use_time_seed = (core_seed + 1) % 2**64, True
         self._game = self._start(self._observation_address, None, self._settings_address)
         if self.status[1]:
-            raise RuntimeError("NetHack ended right after its start")
+            raise RuntimeError("NetHack ended right after starting")
 
     def step(self, key: int) -> None:
         """Press a key."""
@@ -174,13 +172,13 @@ class ResidentNetHack:
         self.status[0] = key
         self._step(self._game, self._observation_address)
 
-    def _leave(self) -> None:
+    def _end_game(self) -> None:
         """End the game and free all its memory."""
         for number in range(_WINDOWS):
             window = self._windows[number]
             if window:
-                # As it is, a window might first redraw the screen or wait for a key.
-                ctypes.c_uint16.from_address(window + _TYPE_OF_WINDOW).value = _INACTIVE_TEXT_WINDOW
+                # Otherwise the window might redraw the screen or wait for a key first.
+                ctypes.c_uint16.from_address(window + _WINDOW_TYPE_OFFSET).value = _INACTIVE_TEXT_WINDOW
                 self._free_window(number)
         self._free_colours()
         terminal = self._terminal.value
@@ -188,19 +186,21 @@ class ResidentNetHack:
         self._game = None
         if terminal:
             self._free(terminal)
-        for destroy, of in self._destructors:
-            destroy(of)
+        self._destroy_objects()
+
+    def _destroy_objects(self) -> None:
+        for destroy, instance in self._destructors:
+            destroy(instance)
 
     def close(self) -> None:
-        """Unload the library. A second call does nothing."""
+        """Unload the library; idempotent."""
         if not self._loaded:
             return
         self._loaded = False
         if self._game is not None:
-            self._leave()
+            self._end_game()
         else:
-            for destroy, of in self._destructors:
-                destroy(of)
+            self._destroy_objects()
         del self._windows, self._terminal
         _ctypes.dlclose(self._library._handle)
 
@@ -208,18 +208,18 @@ class ResidentNetHack:
 def _observation_of(buffers: Mapping[str, np.ndarray]) -> _Observation:
     observation = _Observation()
     for name, array in buffers.items():
-        wanted = OBSERVATION_DESC[name]
-        if array.shape != wanted["shape"] or array.dtype != wanted["dtype"] or not array.flags.carray:
-            raise ValueError(f"{name} must be a writable C-contiguous array {wanted}, not {array.dtype}{array.shape}")
+        expected = OBSERVATION_DESC[name]
+        if array.shape != expected["shape"] or array.dtype != expected["dtype"] or not array.flags.carray:
+            raise ValueError(f"{name} must be a writable C-contiguous array {expected}, not {array.dtype}{array.shape}")
         setattr(observation, name, array.ctypes.data)
     return observation
 
 
 def _load_own_copy(directory: Path) -> ctypes.PyDLL:
-    """Load a copy of the library that shares nothing with those of other games.
+    """Load a copy of the library that shares no variables with those of other games.
 
-    The copy is a file in memory that goes with its last mapping; /dev/shm would not do, since containers forbid to
-    execute from it. The loader takes files of one name for one library: hence a link with a name of its own.
+    The copy is an in-memory file, freed with its last mapping; containers forbid executing from /dev/shm. The loader
+    identifies libraries by file name, hence a symlink with a unique one.
     """
     copy = os.memfd_create("bonuslab-nethack")
     link = directory / "libnethack.so"
@@ -227,7 +227,7 @@ def _load_own_copy(directory: Path) -> ctypes.PyDLL:
         with open(DLPATH, "rb") as source, open(copy, "wb", closefd=False) as target:
             shutil.copyfileobj(source, target)
         link.symlink_to(f"/proc/self/fd/{copy}")
-        # Resolve every function now: the copied variables hold their addresses.
+        # Resolve every function now: the saved variables hold their addresses.
         library = ctypes.PyDLL(str(link), mode=os.RTLD_NOW | os.RTLD_LOCAL)
         _share_code(library, copy)
         return library
@@ -237,9 +237,9 @@ def _load_own_copy(directory: Path) -> ctypes.PyDLL:
 
 
 def _share_code(library: ctypes.PyDLL, copy: int) -> None:
-    """Take the code from the original file instead of the copy, and give back the copy's memory.
+    """Map the code from the original file instead of the copy, and free the copy's memory.
 
-    With many envs, the next game then finds its code in the processor's cache, and an environment takes less memory.
+    With many envs, the next game then finds its code in the CPU cache, and each env takes less memory.
     """
     base, facts = _base_address(library), read_library(Path(DLPATH))
     with open(DLPATH, "rb") as original:
@@ -254,7 +254,7 @@ def _share_code(library: ctypes.PyDLL, copy: int) -> None:
 def _base_address(library: ctypes.PyDLL) -> int:
     link_map = ctypes.c_void_p()
     if _libc.dlinfo(ctypes.c_void_p(library._handle), _LINK_MAP, ctypes.byref(link_map)):
-        raise RuntimeError("the loader does not say where NLE's library is")
+        raise RuntimeError("the loader does not report where NLE's library is loaded")
     return int(ctypes.c_size_t.from_address(link_map.value or 0).value)
 
 

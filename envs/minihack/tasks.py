@@ -1,4 +1,4 @@
-"""The tasks: their levels, actions, step limits and what counts as winning."""
+"""The tasks: levels, actions, step limits, and what counts as winning."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ _FREEZING: Final = (b"The bolt of cold bounces!",)
 
 @dataclass(frozen=True)
 class Task:
-    """One task. Its contexts differ in the level, or in what the game makes of it."""
+    """One task. Contexts differ in the level, or in what the game places on it."""
 
     name: str
     """As MiniHack calls it, such as `MiniHack-MultiRoom-N6-Lava-v0`."""
     levels: LevelSource
     max_steps: int
-    """The episode is truncated after so many steps."""
+    """Episodes are truncated after this many steps."""
     keys: tuple[Command | CompassDirection, ...] = MOVES
-    """What each action is in NLE's terms."""
+    """NLE's key for each action."""
     rooms: int = 1
     character: str = _ROGUE
     autopickup: bool = True
-    """Whether the agent picks up what it steps on."""
+    """Whether the agent automatically picks up what it steps on."""
     answers_questions: bool = False
-    """Whether all questions of the game reach the agent, or most are declined for it."""
+    """Whether all of the game's questions reach the agent; otherwise most are declined for it."""
     winning_messages: tuple[bytes, ...] = ()
-    """The task is won when one of these is shown; if there are none, on the stairs down."""
+    """Messages that win the task; if empty, reaching the stairs down wins."""
     applies_key: bool = False
-    """Whether APPLY beside a closed door, with a key, goes on until the door is open (MiniHack's KeyRoom)."""
+    """Whether APPLY next to a closed door, with a key, continues until the door is open (MiniHack's KeyRoom)."""
     suites: tuple[str, ...] = ()
 
     @property
@@ -104,7 +104,7 @@ def _room_with(size: int, object_class: str, object_name: str) -> Description:
 
 
 def _table() -> Iterable[Task]:
-    """Every task by name, first those of the paper in its order."""
+    """All named tasks, starting with the paper's in its order."""
     yield _multiroom("MultiRoom-N4-Locked", 4, 5, 120, doors="locked")
     yield _multiroom("MultiRoom-N6-Lava", 6, 10, 240, lava=True)
     yield _multiroom("MultiRoom-N6-Lava-OpenDoor", 6, 10, 240, lava=True, doors="open")
@@ -197,7 +197,7 @@ _tasks, _suites = _build_tables()
 TASKS: Final = MappingProxyType(_tasks)
 """All named tasks, by full name."""
 suites: Final = MappingProxyType(_suites)
-"""Named lists of tasks: what the paper lists, what the authors' released sweep runs, what the studies use."""
+"""Named lists of tasks: the paper's, those of the authors' released sweep, and those of our studies."""
 
 _GRAMMAR: Final = re.compile(
     r"MultiRoom-N(?P<rooms>\d{1,3})(-S(?P<size>\d{1,3}))?(?P<lava>-Lava)?(-(?P<doors>OpenDoor|Locked))?"
@@ -205,13 +205,13 @@ _GRAMMAR: Final = re.compile(
     re.IGNORECASE,
 )
 GRAMMAR: Final = "MultiRoom-N{rooms}[-S{size}][-Lava][-OpenDoor|-Locked][-Monsters{k}], KeyRoom-S{size}"
-"""How tasks that are not in the table are named."""
+"""Names of tasks that are not in the table."""
 
 _by_lower_name: Final = {name.lower(): task_ for name, task_ in TASKS.items()}
 
 
 def task(name: str | Task) -> Task:
-    """The task of that name; `MiniHack-` and `-v0` may be left out, and capitals do not matter."""
+    """The task called `name`; case-insensitive, `MiniHack-` and `-v0` are optional."""
     if isinstance(name, Task):
         return name
     if not isinstance(name, str):

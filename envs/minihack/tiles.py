@@ -1,4 +1,4 @@
-"""The 16 x 16 pixel picture of every glyph, read from the tile drawings that nle installs with the game."""
+"""A 16 x 16 pixel picture of every glyph, read from the tile files that nle installs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nle import nethack
 from nle.nethack.nethack import HACKDIR
 
 TILE = 16
-"""Side of one tile in pixels."""
+"""Tile size in pixels."""
 
 _FILES = ("monsters.txt", "objects.txt", "other.txt")
 _COLOUR = re.compile(r"^(\S) = \((\d+), *(\d+), *(\d+)\)$", re.MULTILINE)
@@ -20,16 +20,14 @@ _DRAWING = re.compile(r"^\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 
 @cache
 def glyph_pictures() -> np.ndarray:
-    """[MAX_GLYPH + 1, 16, 16, 3] uint8; the entry after the last glyph (NO_GLYPH) is black."""
+    """[MAX_GLYPH + 1, 16, 16, 3] uint8; the last entry, NO_GLYPH, is black."""
     folder = Path(HACKDIR) / "tiles"
     tiles = np.concatenate([_read(folder / name) for name in _FILES])
-    numbers = np.asarray(nethack.glyph2tile)
-    # Outside a drawing's figure the artists used the rock's blue-green; unseen rock itself is black.
-    return np.concatenate([tiles[numbers], np.zeros((1, TILE, TILE, 3), np.uint8)])
+    return np.concatenate([tiles[np.asarray(nethack.glyph2tile)], np.zeros((1, TILE, TILE, 3), np.uint8)])
 
 
 def _read(path: Path) -> np.ndarray:
-    """All tiles of one file: a palette of one-character names, then a block of 16 lines per tile."""
+    """All tiles of a file: a palette of one-character names, then a block of 16 lines per tile."""
     text = path.read_text()
     palette = np.zeros((128, 3), np.uint8)
     for name, red, green, blue in _COLOUR.findall(text):

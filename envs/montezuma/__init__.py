@@ -1,4 +1,4 @@
-"""Montezuma's Revenge on ALE's emulator, with the paper's settings: exactly resumable, rooms known from memory."""
+"""Montezuma's Revenge on ALE's emulator with the paper's settings: exactly resumable, rooms read from memory."""
 
 import gymnasium as gym
 

@@ -1,4 +1,4 @@
-"""Pictures of Montezuma's Revenge: the screen beside the map of the rooms visited."""
+"""Pictures of Montezuma's Revenge: the screen next to a map of the rooms visited."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _SCREEN_SCALE = 2
 _MAP_WIDTH = 560
 
 
-class _Moment(NamedTuple):
+class _ScreenSnapshot(NamedTuple):
     screen: bytes
-    """Compressed: an episode may have 4,500."""
+    """Compressed, since an episode may have 4,500."""
     room: int
     rooms: frozenset[int]
     step: int
@@ -30,51 +30,51 @@ class _Moment(NamedTuple):
 class MontezumaAlbum:
     """See `envs.family.Album`."""
 
-    steps_a_frame = 4
+    steps_per_frame = 4
     colours = np.zeros((0, 3), np.uint8)
     has_more_colours = True
 
     def __init__(self) -> None:
-        self._moments: list[_Moment] = []
+        self._snapshots: list[_ScreenSnapshot] = []
 
     def add(self, observation: dict[str, np.ndarray], env: MontezumaEnv) -> str:
-        """Keep the screen and the rooms visited so far."""
+        """Record the screen and the rooms visited so far."""
         screen = zlib.compress(env.screen().tobytes(), 1)
         room = int(observation["room"][0])
-        self._moments.append(_Moment(screen, room, env.rooms, env.length))
+        self._snapshots.append(_ScreenSnapshot(screen, room, env.rooms, env.length))
         count = len(env.rooms)
         return f"room {room}   {count} {'room' if count == 1 else 'rooms'} visited   {env.lives} lives"
 
-    def pictures(self, lines: Sequence[tuple[int, str]]) -> Iterator[np.ndarray]:
-        """Screen, map and line."""
-        for number, line in lines:
-            moment = self._moments[number]
-            screen = _screen(moment).repeat(_SCREEN_SCALE, axis=0).repeat(_SCREEN_SCALE, axis=1)
-            rooms = _small_map(moment.rooms)
+    def pictures(self, captions: Sequence[tuple[int, str]]) -> Iterator[np.ndarray]:
+        """Screen, map and caption."""
+        for number, caption in captions:
+            snapshot = self._snapshots[number]
+            screen = _screen(snapshot).repeat(_SCREEN_SCALE, axis=0).repeat(_SCREEN_SCALE, axis=1)
+            rooms = _small_map(snapshot.rooms)
             picture = np.zeros((screen.shape[0], screen.shape[1] + rooms.shape[1], 3), np.uint8)
             picture[:, : screen.shape[1]] = screen
             top = (screen.shape[0] - rooms.shape[0]) // 2
             picture[top : top + rooms.shape[0], screen.shape[1] :] = rooms
-            yield captioned(picture, line)
+            yield captioned(picture, caption)
 
-    def summary(self, line: str) -> np.ndarray:
-        """The map of rooms with a screen in each that was visited."""
-        first = max(number for number, moment in enumerate(self._moments) if moment.step == 0)
+    def summary(self, caption: str) -> np.ndarray:
+        """The map of rooms with a screenshot of each visited room."""
+        first = max(number for number, snapshot in enumerate(self._snapshots) if snapshot.step == 0)
         screens: dict[int, np.ndarray] = {}
-        for moment in self._moments[first:]:
-            screen = _screen(moment)
-            # While a room is entered or the agent dies the screen is dark.
-            if moment.room not in screens or screen.mean() > screens[moment.room].mean():
-                screens[moment.room] = screen
-        return captioned(draw_pyramid(self._moments[-1].rooms, screens), line)
+        for snapshot in self._snapshots[first:]:
+            screen = _screen(snapshot)
+            # The screen is dark while the agent enters a room or dies.
+            if snapshot.room not in screens or screen.mean() > screens[snapshot.room].mean():
+                screens[snapshot.room] = screen
+        return captioned(draw_pyramid(self._snapshots[-1].rooms, screens), caption)
 
-    def text(self, moment: int, width: int, colour: bool) -> list[str]:
-        """Nothing: letters do not show a screen."""
+    def text(self, snapshot: int, width: int, colour: bool) -> list[str]:
+        """Empty: text cannot show a screen."""
         return []
 
 
-def _screen(moment: _Moment) -> np.ndarray:
-    return np.frombuffer(zlib.decompress(moment.screen), np.uint8).reshape(*SCREEN, 3)
+def _screen(snapshot: _ScreenSnapshot) -> np.ndarray:
+    return np.frombuffer(zlib.decompress(snapshot.screen), np.uint8).reshape(*SCREEN, 3)
 
 
 @lru_cache(maxsize=64)

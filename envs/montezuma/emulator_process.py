@@ -1,4 +1,4 @@
-"""The child process of `remote.RemoteGroup`: plays environments until its parent closes the connection."""
+"""The child process of `remote.RemoteGroup`: runs envs until its parent closes the connection."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from bonuslab.envs.vector_env import EnvError
 
 
 def main() -> None:
-    """Do what the parent asks for, request by request."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
-    connection_file, memory_file, num_envs = (int(argument) for argument in sys.argv[1:])
-    connection = Connection(connection_file)
-    shared = SharedObservations(num_envs, memory_file)
+    """Handle the parent's requests."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
+    socket_fd, memory_fd, num_envs = map(int, sys.argv[1:])
+    connection = Connection(socket_fd)
+    shared = SharedObservations(num_envs, memory_fd)
     group: LocalGroup | None = None
     while True:
         try:
@@ -27,17 +27,17 @@ def main() -> None:
         answer, failure = None, None
         try:
             if method == "start":
-                group = LocalGroup(argument, shared.envs(argument))
+                group = LocalGroup(argument, shared.rows(argument))
             else:
                 assert group is not None
                 group.send(method, argument)
                 answer = group.receive()
         except Exception as error:
-            failure = _sendable(error)
+            failure = _picklable(error)
         connection.send((answer, failure))
 
 
-def _sendable(error: Exception) -> Exception:
+def _picklable(error: Exception) -> Exception:
     try:
         return pickle.loads(pickle.dumps(error))
     except Exception:

@@ -9,24 +9,23 @@ import gymnasium as gym
 import numpy as np
 
 from bonuslab.envs.errors import InvalidInput, unknown
-from bonuslab.envs.montezuma.episode import Episode, Rules
+from bonuslab.envs.montezuma.episode import MontezumaEpisode, Rules
+from bonuslab.envs.montezuma.game import NAME, action_names
 from bonuslab.envs.montezuma.seeds import CONTEXT, check_contexts, env_seed
-from bonuslab.envs.montezuma.spaces import action_space, check_action, observation_buffers, observation_space
+from bonuslab.envs.montezuma.spaces import observation_buffers, observation_space
+from bonuslab.envs.vector_env import check_action
 
 Observation = dict[str, np.ndarray]
 
 
 class MontezumaEnv(gym.Env[Observation, int]):
-    """One game; it meets what environment 0 of `MontezumaVectorEnv` with the same settings meets.
+    """One game, with the same randomness as env 0 of a `MontezumaVectorEnv` with the same settings.
 
-    `info` carries the room, the rooms visited in this episode, the level, the lives left, the game's points and the end
+    `info` has the room, the rooms visited in this episode, the level, the lives left, the game's points and the end
     status of the episode.
     """
 
-    metadata = {  # noqa: RUF012 (as Gymnasium declares it)
-        "render_modes": ["rgb_array"],
-        "render_fps": 15,
-    }
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012 (as Gymnasium declares it)
 
     def __init__(
         self,
@@ -39,17 +38,16 @@ class MontezumaEnv(gym.Env[Observation, int]):
         **rules: Any,
     ) -> None:
         """`rules` are the fields of `Rules`."""
-        modes = self.metadata["render_modes"]
-        if render_mode is not None and render_mode not in modes:
-            raise unknown("render mode", render_mode, modes)
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise unknown("render mode", render_mode, self.metadata["render_modes"])
         check_contexts(contexts)
         self.rules = Rules(**rules)
         self.observation_space = observation_space()
-        self.action_space: gym.spaces.Discrete = action_space()  # type: ignore[assignment]
+        self.action_space: gym.spaces.Discrete = gym.spaces.Discrete(len(action_names()))  # type: ignore[assignment]
         self.render_mode = render_mode
         self._stream = (held_out, stream)
-        shown = {key: rows[0] for key, rows in observation_buffers(1).items()}
-        self._episode = Episode(self.rules, env_seed(seed, held_out, stream, 0), shown)
+        observation = {key: rows[0] for key, rows in observation_buffers(1).items()}
+        self._episode = MontezumaEpisode(self.rules, env_seed(seed, held_out, stream, 0), observation)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -59,7 +57,7 @@ class MontezumaEnv(gym.Env[Observation, int]):
             if option != "context":
                 raise unknown("reset option", option, ["context"])
             if value not in (None, CONTEXT):
-                raise InvalidInput(f"context id {value!r} cannot be used; allowed: {CONTEXT} (there is no other)")
+                raise InvalidInput(f"context id {value!r} cannot be used; allowed: {CONTEXT} (the only one)")
         super().reset(seed=seed)
         if seed is not None:
             self._episode.reseed(env_seed(seed, *self._stream, 0))
@@ -67,12 +65,12 @@ class MontezumaEnv(gym.Env[Observation, int]):
         return self._observation(), self._info()
 
     def step(self, action: int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Take one action, four screens long."""
-        number = check_action(action)
+        """Take one action for four frames."""
+        index = check_action(action, action_names(), NAME)
         if self._episode.status != "running":
             state = "before the first reset" if self._episode.status is None else "after the end of the episode"
             raise InvalidInput(f"step {state}: call reset() first")
-        reward = self._episode.step(number)
+        reward = self._episode.step(index)
         status = self._episode.status
         return self._observation(), reward, status == "game_over", status == "step_limit", self._info()
 
@@ -83,12 +81,12 @@ class MontezumaEnv(gym.Env[Observation, int]):
 
     @property
     def rooms(self) -> frozenset[int]:
-        """Numbers of the rooms visited in this episode."""
+        """Rooms visited in this episode."""
         return frozenset(self._episode.rooms)
 
     @property
     def lives(self) -> int:
-        """Lives that are left."""
+        """Lives left."""
         return self._episode.game.lives
 
     def screen(self) -> np.ndarray:
@@ -100,11 +98,11 @@ class MontezumaEnv(gym.Env[Observation, int]):
         return self.screen() if self.render_mode == "rgb_array" else None
 
     def get_state(self) -> dict[str, Any]:
-        """Everything `set_state` needs to go on exactly; can be pickled."""
+        """Picklable state from which `set_state` resumes exactly."""
         return {"rules": self.rules, "episode": self._episode.get_state()}
 
     def set_state(self, state: dict[str, Any]) -> Observation:
-        """Go on where `get_state` was called; the observation of that moment."""
+        """Resume from `get_state` and return the observation at that point."""
         if state["rules"] != self.rules:
             raise InvalidInput(f"a state with {state['rules']} does not fit {self.rules}")
         self._episode.set_state(state["episode"])

@@ -1,4 +1,4 @@
-"""One episode after another in one game: sticky actions, points, the step limit, and the rooms visited."""
+"""The episodes of one game: sticky actions, points, step limit, and rooms visited."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bonuslab.envs.errors import InvalidInput
-from bonuslab.envs.montezuma.game import NUM_ROOMS, Game
+from bonuslab.envs.errors import check_integer
+from bonuslab.envs.montezuma.game import NUM_ROOMS, MontezumaGame
 from bonuslab.envs.montezuma.sticky import STICKY_PROBABILITY, StickyActions, StickyKind
 
 EndStatus = Literal["running", "game_over", "step_limit"]
 MAX_STEPS = 4500
-"""Actions an episode lasts for at most, 18,000 screens (paper, table: Max Step Per Episode)."""
+"""Step limit of an episode, 18,000 frames (paper, table: Max Step Per Episode)."""
 
 
 @dataclass(frozen=True)
@@ -22,35 +22,33 @@ class Rules:
     """How the game is played."""
 
     max_steps: int = MAX_STEPS
-    """Actions of the agent, each four screens long."""
+    """Agent steps, of four frames each."""
     sticky: StickyKind = "frame"
-    """When the last action may be repeated; see `StickyActions`."""
+    """When the previous action may be repeated; see `StickyActions`."""
     sticky_probability: float = STICKY_PROBABILITY
-    """Of repeating the last action."""
+    """Of repeating the previous action."""
 
     def __post_init__(self) -> None:
-        limit = self.max_steps
-        if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 1:
-            raise InvalidInput(f"max_steps {limit!r} cannot be used; allowed: whole numbers from 1")
-        StickyActions(self.sticky, self.sticky_probability, [0])
+        check_integer("max_steps", self.max_steps, 1)
+        StickyActions(self.sticky, self.sticky_probability, [0])  # validates both
 
 
-class Episode:
-    """Plays a game by its rules. `begin` starts an episode, `step` takes an action."""
+class MontezumaEpisode:
+    """Plays the episodes of one game. `begin` starts an episode, `step` takes an action."""
 
     def __init__(self, rules: Rules, seed: Sequence[int], observation: dict[str, np.ndarray]) -> None:
-        """Episodes that show what happens in the arrays of `observation`; `seed` decides which actions stick."""
+        """Writes into the arrays of `observation`; `seed` determines which actions stick."""
         self.rules = rules
         self.observation = observation
-        self.game = Game(observation["frames"])
+        self.game = MontezumaGame(observation["frames"])
         self.reseed(seed)
         self.status: EndStatus | None = None
         """None before the first episode."""
         self.length = 0
         self.points = 0
-        """The game's points so far."""
+        """Scored so far."""
         self.rooms: set[int] = set()
-        """Numbers of the rooms visited."""
+        """Rooms visited."""
 
     def reseed(self, seed: Sequence[int]) -> None:
         """Restart the random numbers of the sticky actions."""
@@ -62,14 +60,14 @@ class Episode:
         self.sticky.start()
         self.length, self.points, self.rooms = 0, 0, set()
         self.status = "running"
-        self._look()
+        self._observe()
 
     def step(self, action: int) -> float:
-        """Take an action and return the points it gave; `status` then says whether and how the episode ended."""
+        """Take an action and return the points scored; `status` then tells whether and how the episode ended."""
         points = self.game.play(self.sticky.actions(action))
         self.length += 1
         self.points += points
-        self._look()
+        self._observe()
         if self.game.is_over:
             self.status = "game_over"
         elif self.length >= self.rules.max_steps:
@@ -77,11 +75,11 @@ class Episode:
         return float(points)
 
     def metrics(self) -> dict[str, float]:
-        """Numbers for results: rooms visited in this episode, and the pyramid reached (0 is the first)."""
+        """Rooms visited in this episode, and the level reached (0 is the first)."""
         return {"rooms": float(len(self.rooms)), "level": float(self.game.level)}
 
     def get_state(self) -> dict[str, Any]:
-        """Everything `set_state` needs to go on exactly."""
+        """State from which `set_state` resumes exactly."""
         return {
             "game": None if self.status is None else self.game.get_state(),
             "sticky": self.sticky.get_state(),
@@ -92,15 +90,15 @@ class Episode:
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """The inverse of `get_state`."""
+        """Resume from `get_state`."""
         self.sticky.set_state(state["sticky"])
         self.status, self.length, self.points = state["status"], state["length"], state["points"]
         if state["game"] is not None:
             self.game.set_state(state["game"])
-            self._look()
+            self._observe()
         self.rooms = set(state["rooms"])
 
-    def _look(self) -> None:
+    def _observe(self) -> None:
         room = self.game.room
         self.observation["room"][0] = room
         self.observation["position"][:] = self.game.position

@@ -1,25 +1,24 @@
-"""Montezuma's Revenge as a family of environments, with one member."""
+"""Montezuma's Revenge as a family of one environment."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from bonuslab.envs.errors import unknown
-from bonuslab.envs.family import Album, refuse_unknown_settings
+from bonuslab.envs.errors import check_integer, unknown
+from bonuslab.envs.family import Album, reject_unknown_settings
 from bonuslab.envs.montezuma.env import MontezumaEnv
 from bonuslab.envs.montezuma.episode import Rules
-from bonuslab.envs.montezuma.game import action_names
+from bonuslab.envs.montezuma.game import NAME, action_names
 from bonuslab.envs.montezuma.seeds import check_contexts
-from bonuslab.envs.montezuma.vector_env import MontezumaVectorEnv, check_processes
+from bonuslab.envs.montezuma.vector_env import MontezumaVectorEnv
 from bonuslab.envs.vector_env import VectorEnv
 
-NAME = "MontezumaRevenge"
 _RULES = ("max_steps", "sticky", "sticky_probability")
 
 
 class MontezumaFamily:
-    """`MontezumaRevenge`, in any capitals, or `montezuma` for short; see `envs.family.Family`."""
+    """`MontezumaRevenge`, or `montezuma` for short; case-insensitive. See `envs.family.Family`."""
 
     name = "montezuma"
     settings = (*_RULES, "processes")
@@ -34,30 +33,30 @@ class MontezumaFamily:
     def check_settings(self, name: str, **settings: Any) -> None:
         """There is one context; the settings are `processes` and the fields of `Rules`."""
         self.canonical_name(name)
-        refuse_unknown_settings(settings, self.settings)
+        reject_unknown_settings(settings, self.settings)
         check_contexts(settings.get("contexts"))
-        check_processes(settings.get("processes", 0))
+        check_integer("processes", settings.get("processes", 0), 0)
         Rules(**{rule: settings[rule] for rule in _RULES if rule in settings})
 
     def make_vector_env(self, name: str, num_envs: int, **settings: Any) -> VectorEnv:
         """N games."""
         self.canonical_name(name)
-        refuse_unknown_settings(settings, self.settings)
+        reject_unknown_settings(settings, self.settings)
         return MontezumaVectorEnv(num_envs, **settings)
 
     def make_env(self, name: str, **settings: Any) -> MontezumaEnv:
         """One game, in this process."""
         self.canonical_name(name)
-        refuse_unknown_settings(settings, self.settings)
+        reject_unknown_settings(settings, self.settings)
         settings.pop("processes", None)
         return MontezumaEnv(**settings)
 
     def action_names(self, name: str) -> Sequence[str]:
-        """Positions of joystick and button."""
+        """Positions of the joystick and button."""
         return [name.lower() for name in action_names()]
 
     def album(self) -> Album:
-        """Screens beside the map of rooms."""
+        """Screens next to the map of rooms."""
         from bonuslab.envs.montezuma.album import MontezumaAlbum  # few users draw pictures
 
         return MontezumaAlbum()

@@ -1,8 +1,7 @@
-"""From the emulator's screen to what the agent sees: 84 × 84 grey pictures, the last four of them.
+"""From the emulator's screen to the agent's observation: the last four frames, 84 × 84 and greyscale.
 
-The same numbers as ALE's own `AtariVectorEnv`, to the last bit: the brighter of the last two screens at each pixel
-(sprites flicker), then the mean over the area that each of the 84 × 84 cells covers, in the order of additions of
-OpenCV's `INTER_AREA`.
+Bit for bit the same as ALE's `AtariVectorEnv`: the per-pixel maximum of the last two screens (sprites flicker), then
+the mean over the area that each of the 84 × 84 cells covers, summed in the order of OpenCV's `INTER_AREA`.
 """
 
 from __future__ import annotations
@@ -17,26 +16,26 @@ SCREEN: Final = (210, 160)
 FRAME: Final = 84
 """Rows and columns of a frame (paper, table: Image Height, Image Width)."""
 STACK: Final = 4
-"""Frames in an observation, the oldest first (paper, table: Frame Stack)."""
-_MOST = 3  # pixels that a cell covers, in whole or in part, in either direction
+"""Frames in an observation, oldest first (paper, table: Frame Stack)."""
+_MAX_COVERED = 3  # pixels that a cell covers, wholly or partly, in either direction
 
 
 def _cover(pixels: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of each cell the pixels [84, 3] it covers and the share [84, 3] of each in its mean; unused shares are 0."""
+    """Pixels [84, 3] that each cell covers, and their weights [84, 3] in its mean; unused weights are 0."""
     size = pixels / FRAME
-    index = np.zeros((FRAME, _MOST), np.int64)
-    share = np.zeros((FRAME, _MOST), np.float32)
+    index = np.zeros((FRAME, _MAX_COVERED), np.int64)
+    weight = np.zeros((FRAME, _MAX_COVERED), np.float32)
     for cell in range(FRAME):
         begin, end = cell * size, (cell + 1) * size
         covered = [(pixel, min(end, pixel + 1) - max(begin, pixel)) for pixel in range(int(begin), pixels)]
         covered = [(pixel, length) for pixel, length in covered if length > 1e-9]
         index[cell, : len(covered)] = [pixel for pixel, _ in covered]
-        share[cell, : len(covered)] = [length / size for _, length in covered]
-    return index, share
+        weight[cell, : len(covered)] = [length / size for _, length in covered]
+    return index, weight
 
 
-_ROW, _ROW_SHARE = _cover(SCREEN[0])
-_COLUMN, _COLUMN_SHARE = _cover(SCREEN[1])
+_ROW, _ROW_WEIGHT = _cover(SCREEN[0])
+_COLUMN, _COLUMN_WEIGHT = _cover(SCREEN[1])
 
 
 @numba.njit(cache=True, nogil=True)
@@ -44,9 +43,9 @@ def _shrink(
     before: np.ndarray,
     last: np.ndarray,
     row: np.ndarray,
-    row_share: np.ndarray,
+    row_weight: np.ndarray,
     column: np.ndarray,
-    column_share: np.ndarray,
+    column_weight: np.ndarray,
     out: np.ndarray,
 ) -> None:
     height, width = before.shape
@@ -57,16 +56,16 @@ def _shrink(
         for x in range(width):
             line[x] = max(before[y, x], last[y, x])
         for x in range(size):
-            mean = line[column[x, 0]] * column_share[x, 0]
-            mean += line[column[x, 1]] * column_share[x, 1]
-            narrow[y, x] = mean + line[column[x, 2]] * column_share[x, 2]
+            mean = line[column[x, 0]] * column_weight[x, 0]
+            mean += line[column[x, 1]] * column_weight[x, 1]
+            narrow[y, x] = mean + line[column[x, 2]] * column_weight[x, 2]
     for y in range(size):
         first, second, third = narrow[row[y, 0]], narrow[row[y, 1]], narrow[row[y, 2]]
         for x in range(size):
-            mean = first[x] * row_share[y, 0] + second[x] * row_share[y, 1]
-            out[y, x] = np.uint8(np.rint(mean + third[x] * row_share[y, 2]))
+            mean = first[x] * row_weight[y, 0] + second[x] * row_weight[y, 1]
+            out[y, x] = np.uint8(np.rint(mean + third[x] * row_weight[y, 2]))
 
 
 def shrink(before: np.ndarray, last: np.ndarray, out: np.ndarray) -> None:
-    """Write the frame [84, 84] of two grey screens [210, 160] into `out`."""
-    _shrink(before, last, _ROW, _ROW_SHARE, _COLUMN, _COLUMN_SHARE, out)
+    """Write the frame [84, 84] of two greyscale screens [210, 160] into `out`."""
+    _shrink(before, last, _ROW, _ROW_WEIGHT, _COLUMN, _COLUMN_WEIGHT, out)

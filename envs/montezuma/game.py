@@ -1,8 +1,8 @@
-"""One Montezuma's Revenge in ALE's emulator: actions in; frames, points, room and position out.
+"""Montezuma's Revenge in ALE's emulator: actions in; frames, points, room and position out.
 
-ALE's C++ `AtariVectorEnv` shows neither the console's memory, where the room's number is, nor its state, so that a run
-could not be continued exactly; hence one `ALEInterface` an env. ALE's own sticky actions stay off: the action it would
-repeat is not part of the state it saves. With them off the emulator is deterministic; see `sticky.py` for ours.
+ALE's C++ `AtariVectorEnv` exposes neither the console's memory, which holds the room number, nor its state, without
+which a run cannot resume exactly; hence one `ALEInterface` per env. ALE's own sticky actions stay off, because the
+state it saves lacks the action to repeat; without them the emulator is deterministic. For ours, see `sticky.py`.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from ale_py import roms
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.montezuma.frames import SCREEN, shrink
 
+NAME: Final = "MontezumaRevenge"
 ROM: Final = "montezuma_revenge"
 FRAME_SKIP: Final = 4
-"""Screens an action lasts for (RND; the paper's 4,500 steps are 18,000 screens)."""
+"""Emulator frames per action (RND; the paper's 4,500 steps are 18,000 frames)."""
 NUM_ROOMS: Final = 24
-"""Rooms of each level's pyramid; every level numbers them alike."""
-# Places in the console's 128 bytes of memory.
+"""Rooms per level, numbered alike on every level."""
+# Addresses in the console's 128 bytes of memory.
 _ROOM, _X, _Y, _LEVEL = 3, 42, 43, 57
 
 
-class Game:
-    """An emulator with Montezuma's Revenge, which shows its last four frames in `frames`."""
+class MontezumaGame:
+    """An emulator that runs Montezuma's Revenge and writes its last four frames into `frames`."""
 
     def __init__(self, frames: np.ndarray) -> None:
-        """A game that writes into `frames` [4, 84, 84]; `start` comes first."""
+        """`frames` is [4, 84, 84]; call `start` first."""
         self.frames = frames
         self._ale = _emulator()
         self._before, self._last = np.empty(SCREEN, np.uint8), np.empty(SCREEN, np.uint8)
@@ -40,26 +41,26 @@ class Game:
         self._start: ale_py.ALEState | None = None
         self._start_frame = np.empty(frames.shape[1:], np.uint8)
         self._start_picture = b""
-        self._picture: bytes | None = None  # what the screen showed, where the emulator itself no longer knows it
+        self._picture: bytes | None = None  # the screen, compressed, where the emulator does not restore it
 
     @property
     def room(self) -> int:
-        """Number of the room the agent is in."""
+        """The room the agent is in."""
         return int(self._ram[_ROOM])
 
     @property
     def position(self) -> tuple[int, int]:
-        """x and y within the room, in the game's own units; y grows upwards."""
+        """x and y within the room, in the game's own units; y points up."""
         return int(self._ram[_X]), int(self._ram[_Y])
 
     @property
     def level(self) -> int:
-        """Number of the pyramid, from 0."""
+        """The pyramid's level, from 0."""
         return int(self._ram[_LEVEL])
 
     @property
     def lives(self) -> int:
-        """Lives that are left."""
+        """Lives left."""
         return int(self._ale.lives())
 
     @property
@@ -68,7 +69,7 @@ class Game:
         return bool(self._ale.game_over())
 
     def start(self) -> None:
-        """Start the game anew. It always starts alike, so all but the first time it is put back to how it was."""
+        """Start a new game. All games start alike, so all but the first restore a saved state."""
         if self._start is None:
             self._ale.reset_game()
             self._ale.getScreenGrayscale(self._last)
@@ -82,14 +83,14 @@ class Game:
         self._ale.getRAM(self._ram)
 
     def play(self, actions: Sequence[int]) -> int:
-        """Play one screen with each action and show the last two as a new frame; the points they gave."""
+        """Emulate one frame per action, add the maximum of the last two to `frames`, and return the points scored."""
         ale = self._ale
         points = 0
         for left, action in zip(range(len(actions) - 1, -1, -1), actions, strict=True):
             points += ale.act(action)
             if ale.game_over():
                 ale.getScreenGrayscale(self._last)
-                if left:  # the screen before this one was not kept: the last one speaks for both
+                if left:  # the previous screen was not read: use the last one for both
                     self._before[:] = self._last
                 break
             if left < 2:
@@ -116,7 +117,7 @@ class Game:
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go on where `get_state` was called; everything that follows is the same."""
+        """Resume exactly from `get_state`."""
         self._ale.restoreState(ale_py.ALEState(zlib.decompress(state["emulator"])))
         self.frames[:] = np.frombuffer(zlib.decompress(state["frames"]), np.uint8).reshape(self.frames.shape)
         self._picture = state["picture"]
@@ -125,7 +126,7 @@ class Game:
 
 @lru_cache(maxsize=1)
 def action_names() -> tuple[str, ...]:
-    """What each of the 18 actions presses: NOOP, FIRE, UP, …"""
+    """ALE's names of the 18 actions: NOOP, FIRE, UP, …"""
     return tuple(action.name for action in sorted(ale_py.Action.__members__.values(), key=lambda action: action.value))
 
 
@@ -133,7 +134,7 @@ def _emulator() -> ale_py.ALEInterface:
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
     path = roms.get_rom_path(ROM)
     if path is None:
-        raise InvalidInput(f"ale-py has no ROM of {ROM!r}; reinstall ale-py 0.12.1, which brings it along")
+        raise InvalidInput(f"ale-py has no ROM {ROM!r}; reinstall ale-py 0.12.1, which includes it")
     ale = ale_py.ALEInterface()
     ale.setFloat("repeat_action_probability", 0.0)
     ale.loadROM(path)

@@ -1,79 +1,74 @@
-"""Some of the environments, in whichever process they are."""
+"""A group of envs that run in one process, this one or another."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from bonuslab.envs.montezuma.episode import Episode, Rules
+from bonuslab.envs.montezuma.episode import MontezumaEpisode, Rules
+from bonuslab.envs.montezuma.game import NAME
 from bonuslab.envs.montezuma.seeds import CONTEXT
 from bonuslab.envs.vector_env import EnvError, FinishedEpisode, Observations
 
 
 @dataclass(frozen=True)
-class GroupPlan:
-    """Which environments a group has and how they are played."""
+class GroupSpec:
+    """The envs of a group and their rules."""
 
     rules: Rules
     first_env: int
     seeds: tuple[tuple[int, ...], ...]
-    """Of each environment's sticky actions."""
+    """One per env, for its sticky actions."""
 
 
-@dataclass(frozen=True)
-class GroupStep:
-    """What one step of a group's environments gave; observations are in the group's arrays."""
-
-    reward: np.ndarray  # [n] float32
-    terminated: np.ndarray  # [n] bool
-    truncated: np.ndarray  # [n] bool
-    finished: list[FinishedEpisode]
+GroupStep = tuple[np.ndarray, np.ndarray, np.ndarray, list[FinishedEpisode]]
+"""reward [n] float32, terminated [n] bool, truncated [n] bool, finished; observations are in the group's arrays."""
 
 
-class Group(Protocol):
-    """n environments that write their observations into arrays [n, ...] given to them.
+class EnvGroup(Protocol):
+    """n envs that write their observations into given arrays [n, ...].
 
-    Each request is sent and later answered, so that groups in other processes work at the same time.
+    Requests are sent before any answer is received, so that groups in other processes run in parallel.
     """
 
     def send(self, method: str, argument: Any = None) -> None:
-        """Ask for `reset`, `step`, `get_state`, `set_state`."""
+        """Request `reset`, `step`, `get_state` or `set_state`."""
         ...
 
     def receive(self) -> Any:
-        """The answer to the last request; a failure raises `EnvError`."""
+        """The answer to the last request; raises `EnvError` if an env failed."""
         ...
 
     def close(self) -> None:
-        """End."""
+        """Release emulators and processes."""
         ...
 
 
 class LocalGroup:
-    """VectorEnv in this process: the answer is worked out when it is asked for."""
+    """Envs in this process; `receive` does the work."""
 
-    def __init__(self, plan: GroupPlan, observations: Observations) -> None:
-        self._first_env = plan.first_env
+    def __init__(self, spec: GroupSpec, observations: Observations) -> None:
+        self._first_env = spec.first_env
         self._episodes = [
-            Episode(plan.rules, seed, {key: rows[index] for key, rows in observations.items()})
-            for index, seed in enumerate(plan.seeds)
+            MontezumaEpisode(spec.rules, seed, {key: rows[index] for key, rows in observations.items()})
+            for index, seed in enumerate(spec.seeds)
         ]
         self._request: tuple[str, Any] = ("", None)
 
     def send(self, method: str, argument: Any = None) -> None:
-        """Note the request."""
+        """Store the request."""
         self._request = (method, argument)
 
     def receive(self) -> Any:
-        """Do what was asked for."""
+        """Execute the request."""
         method, argument = self._request
-        return _METHODS[method](self, argument)
+        return getattr(self, f"_{method}")(argument)
 
     def close(self) -> None:
-        """Let go of the emulators."""
+        """Release the emulators."""
         self._episodes = []
 
     def _reset(self, _: None) -> None:
@@ -90,13 +85,13 @@ class LocalGroup:
                 reward[index] = episode.step(action)
                 if episode.status != "running":
                     (truncated if episode.status == "step_limit" else terminated)[index] = True
-                    finished.append(self._finish(index))
+                    finished.append(self._finished(index))
                     episode.begin()
             except Exception as error:
-                raise EnvError(f"environment {self._first_env + index}, MontezumaRevenge: {error}") from error
-        return GroupStep(reward, terminated, truncated, finished)
+                raise EnvError(f"env {self._first_env + index}, {NAME}: {error}") from error
+        return reward, terminated, truncated, finished
 
-    def _finish(self, index: int) -> FinishedEpisode:
+    def _finished(self, index: int) -> FinishedEpisode:
         episode = self._episodes[index]
         return FinishedEpisode(
             env_index=self._first_env + index,
@@ -114,11 +109,3 @@ class LocalGroup:
     def _set_state(self, states: Sequence[dict[str, Any]]) -> None:
         for episode, state in zip(self._episodes, states, strict=True):
             episode.set_state(state)
-
-
-_METHODS: dict[str, Callable[[LocalGroup, Any], Any]] = {
-    "reset": LocalGroup._reset,
-    "step": LocalGroup._step,
-    "get_state": LocalGroup._get_state,
-    "set_state": LocalGroup._set_state,
-}

@@ -1,4 +1,4 @@
-"""The pyramid of a level: where its 24 rooms are, and a picture of those that were visited."""
+"""The pyramid of a level: the layout of its 24 rooms, and a picture of those visited."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 import numpy as np
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
+from bonuslab.envs.caption import font
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.montezuma.game import NUM_ROOMS
 
 FIRST_ROOM: Final = 1
-"""Where every game begins."""
+"""Where every game starts."""
 _FLOORS: Final = (range(3), range(3, 8), range(8, 15), range(15, 24))
 _COLUMNS: Final = 9
 
@@ -38,12 +39,12 @@ def draw_pyramid(
 ) -> np.ndarray:
     """[H, W, 3] uint8: the level's map with the visited `rooms` lit.
 
-    `rooms` are numbers of rooms, or by number the share of episodes (0 to 1) that came there, which is written below
-    the number and decides the colour. `pictures` are screens [210, 160, 3] to show in rooms, by number; on the step
-    that enters a room its screen may still be black.
+    `rooms` are room numbers, or map them to the fraction of episodes (0 to 1) that reached the room, which is written
+    below the number and determines the colour. `pictures` maps rooms to screens [210, 160, 3] to show; on the step that
+    enters a room its screen may still be black.
     """
-    shares = dict(rooms) if isinstance(rooms, Mapping) else dict.fromkeys(rooms, 1.0)
-    shown = {room: share for room, share in shares.items() if share > 0}
+    fractions = dict(rooms) if isinstance(rooms, Mapping) else dict.fromkeys(rooms, 1.0)
+    shown = {room: fraction for room, fraction in fractions.items() if fraction > 0}
     for room in shown:
         place(room)
     width, height = _ROOM_PIXELS
@@ -53,7 +54,7 @@ def draw_pyramid(
     )
     image = Image.new("RGB", size, _BACKGROUND)
     draw = ImageDraw.Draw(image)
-    draw.text((_MARGIN, _MARGIN), title or f"{len(shown)} of {NUM_ROOMS} rooms visited", _TEXT, _font(22))
+    draw.text((_MARGIN, _MARGIN), title or f"{len(shown)} of {NUM_ROOMS} rooms visited", _TEXT, font(22))
     for room in range(NUM_ROOMS):
         floor, column = place(room)
         left, top = _MARGIN + column * (width + _GAP), _MARGIN + _TITLE + floor * (height + _GAP)
@@ -71,28 +72,24 @@ def _write(
     draw: ImageDraw.ImageDraw,
     box: tuple[int, int, int, int],
     room: int,
-    share: float | None,
-    with_share: bool,
+    fraction: float | None,
+    with_fraction: bool,
     on_picture: bool,
 ) -> None:
-    """The room's number and share: in the middle, or on a plate in the corner where there is a picture."""
-    text = str(room) if share is None or not with_share else f"{room}\n{share:.0%}"
-    colour = _FAINT if share is None else _TEXT
+    """The room's number and fraction, centred, or on a label in the corner of a picture."""
+    text = str(room) if fraction is None or not with_fraction else f"{room}\n{fraction:.0%}"
+    colour = _FAINT if fraction is None else _TEXT
     left, top, right, bottom = box
     if not on_picture:
         middle = ((left + right) / 2, (top + bottom) / 2)
-        draw.multiline_text(middle, text, colour, _font(20), anchor="mm", align="center")
+        draw.multiline_text(middle, text, colour, font(20), anchor="mm", align="center")
         return
     text = text.replace("\n", "  ")
-    plate = draw.textbbox((left + 8, top + 7), text, _font(14))
-    draw.rectangle((left + 3, top + 3, plate[2] + 5, plate[3] + 5), _BACKGROUND)
-    draw.text((left + 8, top + 7), text, colour, _font(14))
+    label = draw.textbbox((left + 8, top + 7), text, font(14))
+    draw.rectangle((left + 3, top + 3, label[2] + 5, label[3] + 5), _BACKGROUND)
+    draw.text((left + 8, top + 7), text, colour, font(14))
 
 
-def _colour(share: float) -> tuple[int, int, int]:
-    red, green, blue = (_RARE + (_OFTEN - _RARE) * min(share, 1.0) ** 0.5).astype(int).tolist()
+def _colour(fraction: float) -> tuple[int, int, int]:
+    red, green, blue = (_RARE + (_OFTEN - _RARE) * min(fraction, 1.0) ** 0.5).astype(int).tolist()
     return red, green, blue
-
-
-def _font(pixels: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    return ImageFont.load_default(pixels)

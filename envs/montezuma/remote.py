@@ -1,7 +1,7 @@
-"""VectorEnv in processes of their own: ALE keeps Python's lock while it emulates, so threads would not help.
+"""Envs in child processes: ALE holds the GIL while it emulates, so threads would not help.
 
-The observations are in memory that both processes see; requests and the few numbers of an answer go through a socket.
-The child ends when its parent does, because the socket then closes.
+Observations are in shared memory; requests and the rest of each answer go through a socket. A child exits when its
+parent does, because the socket closes.
 """
 
 from __future__ import annotations
@@ -16,60 +16,60 @@ from typing import Any
 
 import numpy as np
 
-from bonuslab.envs.montezuma.group import GroupPlan
+from bonuslab.envs.montezuma.game import NAME
+from bonuslab.envs.montezuma.group import GroupSpec
 from bonuslab.envs.montezuma.spaces import observation_buffers
 from bonuslab.envs.vector_env import EnvError, Observations
 
 _CHILD = "bonuslab.envs.montezuma.emulator_process"
-_SECONDS_TO_END = 5.0
+_EXIT_SECONDS = 5.0
 
 
 class SharedObservations:
-    """Arrays [N, ...] in memory that other processes can be given."""
+    """Observations [N, ...] in memory shared with child processes."""
 
-    def __init__(self, num_envs: int, file: int | None = None) -> None:
-        """New arrays, or those behind a `file` that another process has made."""
+    def __init__(self, num_envs: int, fd: int | None = None) -> None:
+        """New arrays, or those behind the file descriptor of another process."""
         empty = observation_buffers(num_envs)
         size = sum(rows.nbytes for rows in empty.values())
         self.num_envs = num_envs
-        self.file = os.memfd_create("montezuma-environments") if file is None else file
-        if file is None:
-            os.ftruncate(self.file, size)
-        memory = np.frombuffer(mmap.mmap(self.file, size), np.uint8)
+        self.fd = os.memfd_create("montezuma-observations") if fd is None else fd
+        if fd is None:
+            os.ftruncate(self.fd, size)
+        memory = np.frombuffer(mmap.mmap(self.fd, size), np.uint8)
         self.arrays: Observations = {}
         begin = 0
         for key, rows in empty.items():
             self.arrays[key] = memory[begin : begin + rows.nbytes].reshape(rows.shape)
             begin += rows.nbytes
 
-    def envs(self, plan: GroupPlan) -> Observations:
-        """The rows of the plan's environments."""
-        rows = slice(plan.first_env, plan.first_env + len(plan.seeds))
+    def rows(self, spec: GroupSpec) -> Observations:
+        """The rows of a group's envs."""
+        rows = slice(spec.first_env, spec.first_env + len(spec.seeds))
         return {key: array[rows] for key, array in self.arrays.items()}
 
     def close(self) -> None:
-        """Close the file; the memory is given back once nobody uses the arrays."""
-        os.close(self.file)
+        """Close the file; the memory is released once the arrays are gone."""
+        os.close(self.fd)
 
 
 class RemoteGroup:
-    """A group that a child process plays."""
+    """A group of envs in a child process."""
 
-    def __init__(self, plan: GroupPlan, shared: SharedObservations) -> None:
+    def __init__(self, spec: GroupSpec, shared: SharedObservations) -> None:
         ours, theirs = socket.socketpair()
-        self._envs = f"environments {plan.first_env} to {plan.first_env + len(plan.seeds) - 1}"
+        self._envs = f"envs {spec.first_env} to {spec.first_env + len(spec.seeds) - 1}"
         with theirs:
-            numbers = [str(number) for number in (theirs.fileno(), shared.file, shared.num_envs)]
             self._process = subprocess.Popen(
-                [sys.executable, "-m", _CHILD, *numbers],
-                pass_fds=[theirs.fileno(), shared.file],
+                [sys.executable, "-m", _CHILD, *map(str, (theirs.fileno(), shared.fd, shared.num_envs))],
+                pass_fds=[theirs.fileno(), shared.fd],
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )
         self._connection = Connection(ours.detach())
-        self.send("start", plan)
+        self.send("start", spec)
 
     def send(self, method: str, argument: Any = None) -> None:
-        """Ask the child."""
+        """Send a request to the child."""
         try:
             self._connection.send((method, argument))
         except OSError as error:
@@ -86,13 +86,13 @@ class RemoteGroup:
         return answer
 
     def close(self) -> None:
-        """End the child."""
+        """Stop the child, by force if necessary."""
         self._connection.close()
         try:
-            self._process.wait(_SECONDS_TO_END)
+            self._process.wait(_EXIT_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
 
     def _lost(self) -> EnvError:
-        return EnvError(f"MontezumaRevenge: the process of {self._envs} is gone (status {self._process.poll()})")
+        return EnvError(f"{NAME}: the process of {self._envs} died (status {self._process.poll()})")

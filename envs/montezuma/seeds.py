@@ -1,29 +1,24 @@
-"""A singleton decision process: one context, and random numbers only for which actions stick."""
+"""A singleton MDP: one context, and randomness only in which actions stick."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from bonuslab.envs.errors import InvalidInput
+from bonuslab.envs.errors import InvalidInput, check_integer
+from bonuslab.envs.montezuma.game import NAME
 
 CONTEXT = 0
-"""The id of the one context there is."""
+"""The id of the only context."""
 
 
 def check_contexts(contexts: int | str | None) -> None:
-    """Refuse any number of contexts but one."""
+    """Reject any number of contexts but one."""
     if isinstance(contexts, bool) or (contexts is not None and str(contexts).strip() != "1"):
-        raise InvalidInput(
-            f"contexts {contexts!r} cannot be used on MontezumaRevenge; allowed: 1 (it is one and the same game always)"
-        )
+        raise InvalidInput(f"contexts {contexts!r} cannot be used on {NAME}; allowed: 1 (the game is always the same)")
 
 
 def env_seed(seed: int, held_out: bool, stream: int | Sequence[int], env_index: int) -> tuple[int, ...]:
-    """What decides an environment's sticky actions. Held out: the same game, but luck that training never has."""
-    streams = tuple(stream) if isinstance(stream, Sequence) else (stream,)
-    for name, number in (("seed", seed), *(("stream", number) for number in streams)):
-        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 0:
-            raise InvalidInput(f"{name} {number!r} cannot be used; allowed: whole numbers from 0")
-    return (int(held_out), int(seed), *(int(number) for number in streams), env_index)
+    """The seed of an env's sticky actions. Held out: the same game with independent randomness."""
+    numbers = stream if isinstance(stream, Sequence) else (stream,)
+    streams = [check_integer("stream", number, 0) for number in numbers]
+    return (int(held_out), check_integer("seed", seed, 0), *streams, env_index)

@@ -1,4 +1,4 @@
-"""Sticky actions: now and then the console keeps the joystick where it was, so that no fixed sequence always wins."""
+"""Sticky actions: the previous action is sometimes repeated, so that no fixed action sequence always works."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _KINDS = ("frame", "step")
 
 
 class StickyActions:
-    """Turns the action of a step into the actions of its four screens.
+    """Turns the action of a step into the actions of its four frames.
 
-    `frame` decides anew before each of the four screens, as ALE does itself (Machado et al., 2018) and RND's authors
-    did. `step` decides once for all four, as the code that the paper builds on does. In both cases what is kept is the
-    action that was really played last; an episode starts with NOOP.
+    `frame` draws before each of the four frames, as ALE (Machado et al., 2018) and RND's authors do. `step` draws once
+    for all four, as does the code that the paper builds on. Both repeat the action that was actually executed last;
+    episodes start with NOOP.
     """
 
     def __init__(self, kind: StickyKind, probability: float, seed: Sequence[int]) -> None:
@@ -35,23 +35,23 @@ class StickyActions:
         self._last = 0
 
     def start(self) -> None:
-        """Begin an episode."""
+        """Start an episode."""
         self._last = 0
 
     def actions(self, action: int) -> list[int]:
-        """[4]: what the joystick really does while the agent wants `action`."""
-        played = []
+        """[4]: the executed actions when the agent chooses `action`."""
+        executed = []
         for draw in self._random.random(self._draws).tolist():
             if draw >= self._probability:
                 self._last = action
-            played.append(self._last)
-        return played * (FRAME_SKIP // self._draws)
+            executed.append(self._last)
+        return executed * (FRAME_SKIP // self._draws)
 
     def get_state(self) -> dict[str, Any]:
-        """What `set_state` needs to go on with the same draws."""
+        """State from which `set_state` continues the same draws."""
         return {"random": self._random.bit_generator.state, "last": self._last}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go on where `get_state` was called."""
+        """Resume from `get_state`."""
         self._random.bit_generator.state = state["random"]
         self._last = state["last"]

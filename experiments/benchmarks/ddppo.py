@@ -11,8 +11,8 @@ import ray
 import torch
 
 from bonuslab.algorithms.ddppo.config import DDPPOConfig
-from bonuslab.algorithms.ddppo.presets import HABITAT, LAPTOP, LAPTOP_PIXELS
-from bonuslab.algorithms.ddppo.resources import Plan
+from bonuslab.algorithms.ddppo.hyperparameters import HABITAT, LAPTOP, LAPTOP_PIXELS
+from bonuslab.algorithms.ddppo.resources import DDPPOResources
 from bonuslab.experiments.benchmarks.habitat_plan import (
     PAPER_STEPS_PER_SECOND,
     WORKERS,
@@ -38,7 +38,7 @@ def run(quick: bool) -> list[Measurement]:
 def _measured(seconds: float) -> list[Measurement]:
     """Weak scaling keeps the environments of a worker, strong scaling the environments of all."""
     cores = os.cpu_count() or 1
-    envs = LAPTOP.envs_per_batch
+    envs = LAPTOP.values.num_envs_per_env_runner
     ray.init("local", num_cpus=cores, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
     try:
         one = _speed(1, envs, seconds)
@@ -66,8 +66,8 @@ def _measured(seconds: float) -> list[Measurement]:
 
 def _speed(workers: int, envs: int, seconds: float) -> float:
     config = DDPPOConfig().environment(TASK).debugging(seed=0, log_level="ERROR")
-    LAPTOP.configure(config)
-    Plan("benchmark", workers).configure(config).bonus("e3b * rnd").reporting(min_time_s_per_iteration=1)
+    config.apply(LAPTOP.values)
+    DDPPOResources("benchmark", workers).configure(config).bonus("e3b * rnd").reporting(min_time_s_per_iteration=1)
     config.env_runners(num_envs_per_env_runner=envs)
     return trained_per_second(f"{workers} workers × {envs} environments", config.build_algo, seconds)
 
@@ -87,7 +87,7 @@ def _simulated(rollouts: int) -> list[Measurement]:
         scenes = f"speeds of scenes ± {spread:.0%}" if spread else "as measured"
         for workers in SIMULATED:
             waiting, _ = speed_up(job, workers, sync_fraction=None, spread=spread)
-            preempting, share = speed_up(job, workers, sync_fraction=HABITAT.sync_fraction, spread=spread)
+            preempting, share = speed_up(job, workers, sync_fraction=HABITAT.values.sync_fraction, spread=spread)
             print(f"  {workers} workers, {scenes}: {share:.0%} of the rollouts are collected", flush=True)
             name = f"simulated speed-up, {workers} workers, {scenes}"
             rows.append(Measurement(f"{name}; peer without preemption", preempting, waiting, "×", True))
@@ -119,9 +119,9 @@ class _TimedVectorEnv:
 def timed_job(rollouts: int) -> Job:
     """Rollouts of a worker of the `laptop-pixels` preset with E3B, timed step by step, and what it learns with."""
     torch.set_num_threads(1)
-    numbers = LAPTOP_PIXELS
+    values = LAPTOP_PIXELS.values
     config = DDPPOConfig().environment(PIXELS).debugging(seed=0, log_level="ERROR")
-    numbers.configure(config).bonus("e3b").env_runners(num_envs_per_env_runner=HABITAT.envs_per_batch)
+    config.apply(values).bonus("e3b").env_runners(num_envs_per_env_runner=HABITAT.values.num_envs_per_env_runner)
     algorithm = config.run_serially().build_algo()
     worker = algorithm.env_runner
     worker.rollout._envs = envs = _TimedVectorEnv(worker.env)
@@ -135,12 +135,12 @@ def timed_job(rollouts: int) -> Job:
         num_bytes = 4.0 * worker.module.network.num_parameters()
     finally:
         algorithm.stop()
-    steps = np.array(envs.seconds).reshape(rollouts + 1, numbers.unroll_length_steps)[1:]
+    steps = np.array(envs.seconds).reshape(rollouts + 1, values.rollout_fragment_length)[1:]
     return Job(
         step_seconds=steps,
-        act_seconds=float(np.median(playing[1:] - steps.sum(1)) / numbers.unroll_length_steps),
+        act_seconds=float(np.median(playing[1:] - steps.sum(1)) / values.rollout_fragment_length),
         learn_seconds=float(np.median(learning[1:])),
-        exchanges=numbers.passes * numbers.minibatches + 2 * numbers.bonus_updates,
+        exchanges=values.num_epochs * values.num_minibatches + 2 * values.bonus_updates,
         num_bytes=num_bytes,
     )
 
@@ -149,20 +149,20 @@ def _planned() -> list[Measurement]:
     """The paper's run: 32 GPUs, 4 environments each, 225 million steps."""
     assumed, cost = Assumptions(), network_cost()
     job = habitat_job(cost, assumed)
-    envs = HABITAT.envs_per_batch
-    done = simulate(job, WORKERS, sync_fraction=HABITAT.sync_fraction, spread=assumed.spread)
+    envs = HABITAT.values.num_envs_per_env_runner
+    done = simulate(job, WORKERS, sync_fraction=HABITAT.values.sync_fraction, spread=assumed.spread)
     waiting = simulate(job, WORKERS, sync_fraction=None, spread=assumed.spread)
     speed = envs * done.steps_per_second
     exchange = job.exchanges * Network().exchange_seconds(WORKERS, job.num_bytes)
     print(
         f"  plan: {cost.flops_per_frame / 1e9:.1f} Gflop a frame, {cost.parameters / 1e6:.1f} M parameters; a rollout "
-        f"of {envs} × {HABITAT.unroll_length_steps}: simulating {job.step_seconds.sum():.1f} s, acting "
-        f"{HABITAT.unroll_length_steps * job.act_seconds:.1f} s, learning {job.learn_seconds:.1f} s, exchanging "
-        f"{exchange:.2f} s; {done.share:.0%} collected",
+        f"of {envs} × {HABITAT.values.rollout_fragment_length}: simulating {job.step_seconds.sum():.1f} s, acting "
+        f"{HABITAT.values.rollout_fragment_length * job.act_seconds:.1f} s, learning {job.learn_seconds:.1f} s, "
+        f"exchanging {exchange:.2f} s; {done.share:.0%} collected",
         flush=True,
     )
     print(f"  assumed: {assumed}", flush=True)
-    hours, paper = HABITAT.total_env_steps / speed / 3600, HABITAT.total_env_steps / PAPER_STEPS_PER_SECOND / 3600
+    hours, paper = (HABITAT.values.total_env_steps / each / 3600 for each in (speed, PAPER_STEPS_PER_SECOND))
     name = f"planned: {WORKERS} GPUs × {envs} environments"
     return [
         Measurement(f"{name}; peer the paper's (quoted)", speed, PAPER_STEPS_PER_SECOND, "frames/s", True),

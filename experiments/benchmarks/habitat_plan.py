@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from bonuslab.algorithms.ddppo.presets import HABITAT
+from bonuslab.algorithms.ddppo.hyperparameters import HABITAT
 from bonuslab.algorithms.networks import build_policy
 from bonuslab.envs.habitat.spaces import observation_space
 from bonuslab.experiments.benchmarks.worker_simulation import Job
@@ -48,7 +48,7 @@ class NetworkCost:
 def network_cost(size: int = 256) -> NetworkCost:
     """Count ResNet-50 with LSTM on pictures of the paper's size."""
     space = observation_space(size)
-    network = build_policy(HABITAT.network, space, num_actions=4)
+    network = build_policy(HABITAT.values.network, space, num_actions=4)
     frames = {key: torch.as_tensor(box.sample())[None] for key, box in space.items()}
     counter = FlopCounterMode(display=False)
     with torch.no_grad(), counter:
@@ -59,16 +59,16 @@ def network_cost(size: int = 256) -> NetworkCost:
 def habitat_job(cost: NetworkCost, assumed: Assumptions | None = None) -> Job:
     """A GPU's part of the run: 4 environments × 128 steps, E3B's models with 3 updates."""
     assumed = assumed or Assumptions()
-    numbers = HABITAT
-    frames = numbers.unroll_length_steps * numbers.envs_per_batch
+    values = HABITAT.values
+    frames = values.rollout_fragment_length * values.num_envs_per_env_runner
     forward = cost.flops_per_frame / assumed.flops
     # Backward counts twice. The policy makes its passes, φ one forward and its updates.
-    passes = 3 * numbers.passes + 1 + 3 * numbers.bonus_updates
+    passes = 3 * values.num_epochs + 1 + 3 * values.bonus_updates
     return Job(
         # The environments of a GPU render side by side; then one forward serves them all.
-        step_seconds=np.full((1, numbers.unroll_length_steps), 1 / assumed.frames_per_second),
-        act_seconds=max(assumed.launch_seconds, numbers.envs_per_batch * forward),
+        step_seconds=np.full((1, values.rollout_fragment_length), 1 / assumed.frames_per_second),
+        act_seconds=max(assumed.launch_seconds, values.num_envs_per_env_runner * forward),
         learn_seconds=passes * frames * forward,
-        exchanges=numbers.passes * numbers.minibatches + 2 * numbers.bonus_updates,
+        exchanges=values.num_epochs * values.num_minibatches + 2 * values.bonus_updates,
         num_bytes=4.0 * cost.parameters,
     )

@@ -8,8 +8,8 @@ import ray
 import torch
 
 from bonuslab.algorithms.impala.config import IMPALAConfig
-from bonuslab.algorithms.impala.presets import preset
-from bonuslab.algorithms.impala.resources import choose_plan
+from bonuslab.algorithms.impala.hyperparameters import LAPTOP, PAPER
+from bonuslab.algorithms.impala.resources import choose_resources
 from bonuslab.experiments.benchmarks.measurement import Measurement
 from bonuslab.experiments.benchmarks.stock_impala import stock_config
 from bonuslab.experiments.benchmarks.training_speed import trained_per_second
@@ -53,8 +53,8 @@ def run(quick: bool) -> list[Measurement]:
 
 def _laptop(task: str, bonus: str) -> IMPALAConfig:
     config = IMPALAConfig().environment(task).debugging(seed=0, log_level="ERROR")
-    preset("laptop").configure(config)
-    return choose_plan("laptop").configure(config).bonus(bonus).reporting(min_time_s_per_iteration=2)
+    config.apply(LAPTOP.values)
+    return choose_resources("laptop").configure(config).bonus(bonus).reporting(min_time_s_per_iteration=2)
 
 
 def _stock_per_second(runners: int, envs: int, seconds: float) -> float:
@@ -66,7 +66,7 @@ def _paper_milliseconds(bonus: str, peer: float, fragments: int) -> list[Measure
     """CPU time a frame of the paper's preset in one process, by part, on MultiRoom-N6-Lava, the harder of the two."""
     torch.set_num_threads(1)
     config = IMPALAConfig().environment(LAVA).debugging(seed=0, log_level="ERROR")
-    preset("paper").configure(config)
+    config.apply(PAPER.values)
     # Four batches' worth of environments act together; each batch of eight environments is learnt from as in the paper.
     config.bonus(bonus).env_runners(num_envs_per_env_runner=32).run_serially()
     algorithm = config.build_algo()

@@ -85,7 +85,7 @@ def _best_variant(scores: Sequence[Score]) -> tuple[float, ...]:
 
 
 def _env(score: Score) -> dict[str, Any]:
-    return dict(score.trial.description.settings["env"])
+    return dict(score.trial.description.config["env"])
 
 
 def variant_of(score: Score) -> str:

@@ -43,11 +43,11 @@ class Row:
         return f"{self.task}, {self.feature}s"
 
     def settings(self, contexts: str, kind: str) -> dict[str, Any]:
-        """Fields of `RunSettings` that trials of one cell have of their own."""
+        """What differs from the scale's settings in one cell."""
         coefficient, steps = dict(self.coefficients).get(kind), dict(self.steps).get(contexts)
         return {
             "env": dict(self.env),
-            "overrides": {} if coefficient is None else {"coefficient": coefficient},
+            **({} if coefficient is None else {"coefficient": coefficient}),
             **({} if steps is None else {"total_env_steps": steps}),
         }
 

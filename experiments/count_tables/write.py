@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from bonuslab.algorithms.bonuses import parse
-from bonuslab.algorithms.rllib.catalogue import find as find_algorithm
 from bonuslab.experiments.count_tables.cells import Cell, cells, seeds_text, variant_of
 from bonuslab.experiments.count_tables.figure import draw_finding
 from bonuslab.experiments.count_tables.rows import ADAPTIVE, KINDS, Row, bonus_text
@@ -112,8 +110,8 @@ def _trials(results: GridResults, comparison: Comparison, rows: Sequence[Row]) -
             score.value,
             win_rates[trial.id],
             trial.state.wall_seconds,
-            _coefficient(trial.description.settings),
-            " ".join(f"{name}={value}" for name, value in dict(trial.description.settings["env"]).items()),
+            trial.description.hyperparameters["coefficient"],
+            " ".join(f"{name}={value}" for name, value in dict(trial.description.config["env"]).items()),
             *come_from,
         )
 
@@ -122,12 +120,6 @@ def _trials(results: GridResults, comparison: Comparison, rows: Sequence[Row]) -
         *(RETURN, WIN_RATE, "wall_seconds", "coefficient", "env", "commit", "versions"),
     )
     return csv_text(header, [row(score) for score in comparison.scores])
-
-
-def _coefficient(settings: Mapping[str, Any]) -> float:
-    """That of a trial's bonus."""
-    algorithm = find_algorithm(settings["algorithm"])
-    return float(algorithm.preset(settings["preset"], dict(settings["overrides"])).coefficient)
 
 
 def _curves(results: GridResults) -> str:

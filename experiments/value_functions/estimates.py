@@ -12,7 +12,7 @@ import numpy as np
 from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.envs.minihack import Task, make
 from bonuslab.envs.minihack import task as find_task
-from bonuslab.envs.minihack.contexts import Contexts
+from bonuslab.envs.minihack.contexts import MiniHackContexts
 from bonuslab.envs.minihack.levels import LavaCrossing, MultiRoom
 from bonuslab.experiments.value_functions.driven_play import Sightings, drive
 from bonuslab.experiments.value_functions.floor_plan import FloorPlan
@@ -115,7 +115,7 @@ class Estimates:
         """The samples of all features at once: playing gives them together."""
         positions: dict[int, np.ndarray] = {}
         sightings: dict[int, Sightings] = {}
-        ids = Contexts(self._effort.played_contexts, self._seed).ids or ()
+        ids = MiniHackContexts(self._effort.played_contexts, self._seed).ids or ()
         with closing(make(task)) as env:
             for context in self._told(ids, "played"):
                 values, seen = play(env, context, self._effort.steps, self._seed)
@@ -135,7 +135,7 @@ class Estimates:
     def _find_plans(self, task: Task, wanted: int) -> dict[int, FloorPlan]:
         """The plans of so many contexts, without those whose level, or a way to its goal, could not be found out."""
         known = self._plans.setdefault(task.name, {})
-        ids = Contexts(wanted, self._seed).ids or ()
+        ids = MiniHackContexts(wanted, self._seed).ids or ()
         with closing(make(task)) as env:
             for context in self._told([one for one in ids if one not in known], "mapped"):
                 plan = find_plan(env, context)

@@ -15,7 +15,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from bonuslab.envs.minihack import glyphs as g
-from bonuslab.envs.minihack.render import Box, map_picture, used_part
+from bonuslab.envs.minihack.render import MapBox, map_picture, used_part
 from bonuslab.experiments.value_functions.floor_plan import COLUMNS, ROWS, FloorPlan
 from bonuslab.experiments.value_functions.paper_similarity import paper_similarity
 from bonuslab.experiments.value_functions.sampling import Sample
@@ -140,9 +140,9 @@ def draw_similarity(found: Mapping[tuple[str, str], Sequence[Similarity]], count
         return save(similarity_over_contexts(found, counts), folder, "similarity")
 
 
-def _box_of(maps: np.ndarray) -> Box:
+def _box_of(maps: np.ndarray) -> MapBox:
     rows, columns = np.flatnonzero(maps.any(axis=(0, 2))), np.flatnonzero(maps.any(axis=(0, 1)))
-    return Box(int(rows[0]), int(columns[0]), int(np.ptp(rows)) + 1, int(np.ptp(columns)) + 1)
+    return MapBox(int(rows[0]), int(columns[0]), int(np.ptp(rows)) + 1, int(np.ptp(columns)) + 1)
 
 
 def _bare(axes: Axes) -> None:

@@ -25,9 +25,9 @@ from statistics import fmean
 from typing import Final, Literal
 
 from bonuslab.algorithms.bonuses import parse
+from bonuslab.envs.contexts import parse_count
 from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.envs.minihack import task as find_task
-from bonuslab.envs.minihack.contexts import parse_count
 from bonuslab.experiments.value_functions.sampling import FEATURES
 from bonuslab.experiments.value_functions.similarity import Similarity
 from bonuslab.platform.cli.tasks import short_name

@@ -70,7 +70,7 @@ class Surveyor(Explorer):
             if self._searched and is_beside and self.map.is_floor(cell):
                 self.hidden.append(cell)
         if self.key is None:
-            self.key = next((cell for cell, character in self.map.things.items() if character == _KEY), None)
+            self.key = next((cell for cell, character in self.map.objects.items() if character == _KEY), None)
 
     def _is_stairs(self, cell: Cell) -> bool:
         return False

@@ -8,36 +8,33 @@ from typing import Any
 
 import numpy as np
 
-from bonuslab.platform.board.columns import arranged
-from bonuslab.platform.run.growing_table import GrowingTable, number
-from bonuslab.platform.run.progress_table import STEPS
+from bonuslab.algorithms.rllib.metrics import BOARD, RESULTS, find, rank
+from bonuslab.platform.run.rows import STEPS, RowReader, number
 
 POINTS = 200
-"""Most points of a curve; further rows are joined in equal groups."""
-MISSING = float("nan")
+"""Most points of a curve; more rows are averaged in equal groups."""
 
 
 class Curves:
     """All columns of a progress.csv, kept and extended as it grows."""
 
     def __init__(self, path: Path) -> None:
-        self._table = GrowingTable(path)
+        self._reader = RowReader(path)
         self._values: dict[str, array[float]] = {}
 
     def refresh(self) -> None:
         """Read what has been appended."""
-        rows, anew = self._table.read()
+        rows, anew = self._reader.read()
         if anew:
-            self._values = {name: array("d") for name in self._table.columns}
+            self._values = {name: array("d") for name in self._reader.columns}
         for row in rows:
-            for name, cell in zip(self._table.columns, row, strict=True):
-                value = number(cell)
-                self._values[name].append(MISSING if value is None else value)
+            for name, cell in zip(self._reader.columns, row, strict=True):
+                self._values[name].append(number(cell))
 
     def as_data(self, metric: str, points: int = POINTS) -> dict[str, Any]:
-        """Steps, and for every column that has a number: mean, lowest and highest of each point, and the last number.
+        """Steps, and for each column with a value: mean, minimum and maximum of each point, and the last value.
 
-        Lowest and highest are left out where every point is one row.
+        Minimum and maximum are left out where every point is one row.
         """
         steps = np.frombuffer(self._values.get(STEPS, array("d")))
         if not len(steps):
@@ -45,23 +42,33 @@ class Curves:
         starts = np.unique(np.linspace(0, len(steps), min(points, len(steps)), endpoint=False).astype(int))
         joined = len(starts) < len(steps)
         columns = []
-        for column in arranged(self._table.columns, metric):
-            values = np.frombuffer(self._values[column.name])
+        for name in arranged(self._reader.columns, metric):
+            values = np.array(self._values[name])
+            values[np.isinf(values)] = np.nan  # JSON has no infinity, and no chart a place for it
             there = ~np.isnan(values)
             if not there.any():
                 continue
-            drawn = {"mean": _plain(_means(values, starts)), "last": _plain(values[there][-1:])[0]}
+            about = find(name)
+            group = RESULTS if name == metric else about.group
+            drawn: dict[str, Any] = {"name": name, "group": group, "label": about.axis, "unit": about.unit}
+            drawn |= {"meaning": about.meaning, "mean": _plain(_means(values, starts)), "last": _plain(values[there][-1:])[0]}
             if joined:
                 drawn |= {
                     "low": _plain(np.fmin.reduceat(values, starts)),
                     "high": _plain(np.fmax.reduceat(values, starts)),
                 }
-            columns.append(column._asdict() | drawn)
+            columns.append(drawn)
         return {"rows": len(steps), "steps": _plain(_means(steps, starts), 9), "columns": columns}
 
 
+def arranged(names: list[str], metric: str) -> list[str]:
+    """The columns that are drawn: the grid's metric first, then in the order of the table of metrics."""
+    drawn = [name for name in dict.fromkeys(names) if name and (name == metric or BOARD in find(name).drawn)]
+    return sorted(drawn, key=lambda name: (name != metric, rank(name)))
+
+
 def _means(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Mean of the numbers in each group; NaN where it has none."""
+    """Mean of the values in each group; NaN where it has none."""
     there = ~np.isnan(values)
     sums = np.add.reduceat(np.where(there, values, 0.0), starts)
     with np.errstate(invalid="ignore"):

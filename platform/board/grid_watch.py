@@ -1,4 +1,4 @@
-"""A grid as the board sees it: its trials, what has changed since a client looked last, and when it will be done."""
+"""A grid as the board sees it: its trials, what changed since a client last asked, and the time left."""
 
 from __future__ import annotations
 
@@ -9,38 +9,39 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from bonuslab.algorithms.rllib.metrics import find
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.board.driver import is_locked
-from bonuslab.platform.board.forecast import Pending, seconds_left
 from bonuslab.platform.board.layout import layout_of, metric_of
 from bonuslab.platform.board.trial_watch import Stamp, TrialWatch, stamp
 from bonuslab.platform.run.folder import GRID_FILE, GridDescription, GridFolder, TrialDescription
 from bonuslab.platform.run.redaction import redacted
+from bonuslab.platform.run.remaining import seconds_left
 
 COST_SHARE = 0.002
-"""Share of one processor that looking at the files may take, however many clients ask and however large the grid."""
+"""Share of one CPU that reading the files may take, whatever the number of clients and the size of the grid."""
 REFRESH_SECONDS = (2.0, 10.0)
-"""Shortest and longest time between two looks."""
+"""Shortest and longest time between two reads."""
 QUIET_SECONDS = {"running": 300.0, "waiting": 30.0}
-"""A grid with trials left, no driver on this machine and no change for so long was stopped. Trials that are said to run
-may do so under a driver elsewhere, and take long over a row."""
+"""A grid with trials left, no driver on this machine and no change for this long was interrupted. Running trials may
+have a driver on another machine and take long per row."""
 
 
 class GridWatch:
-    """Follows one grid's folder, also when it is replaced by a new grid."""
+    """Follows one grid's folder, even if a new grid replaces it."""
 
     def __init__(self, path: Path) -> None:
         self.folder = GridFolder(path)
         self._file = path / GRID_FILE
         self._lock = threading.Lock()
         self._seen: Stamp = None
-        self._look_again_at = 0.0
+        self._next_read_at = 0.0
         self._with_rows = False
         self.description: GridDescription | None = None
         self._forget()
 
     def _forget(self) -> None:
-        # A client that followed another grid, or another board, sends a version that begins with another word.
+        # A client of another grid or board sends a version that begins with another word.
         self._generation = secrets.token_hex(4)
         self._version = 0
         self._trials: dict[str, TrialWatch] = {}
@@ -48,14 +49,14 @@ class GridWatch:
         self._totals: dict[str, Any] = {}
 
     def changes(self, since: str = "") -> dict[str, Any]:
-        """The grid's summary and all cells that changed after the version `since`; the layout too if it is new."""
+        """The grid's summary and all cells that changed after the version `since`; also the layout if it is new."""
         with self._lock:
             description = self._refresh(rows=True)
             generation, _, number = since.partition(".")
             known = generation == self._generation and number.isdigit()
             after = int(number) if known else 0
             answer = {
-                "wait": max(0.0, self._look_again_at - time.monotonic()),
+                "wait": max(0.0, self._next_read_at - time.monotonic()),
                 "version": f"{self._generation}.{self._version}",
                 "cells": [cell for version, cell in self._cells.values() if version > after],
                 "summary": self._summary(),
@@ -75,8 +76,8 @@ class GridWatch:
             return None if found is None else (self._trials[identifier], found)
 
     def _refresh(self, rows: bool) -> GridDescription:
-        """Look at the files, unless that was done a moment ago."""
-        if time.monotonic() < self._look_again_at and self.description and self._with_rows >= rows:
+        """Read the files, unless that was done a moment ago."""
+        if time.monotonic() < self._next_read_at and self.description and self._with_rows >= rows:
             return self.description
         began = time.thread_time()
         description = self._read_description()
@@ -88,14 +89,14 @@ class GridWatch:
         self._with_rows = rows
         shortest, longest = REFRESH_SECONDS
         pause = min(longest, max(shortest, (time.thread_time() - began) / COST_SHARE))
-        self._look_again_at = time.monotonic() + pause
+        self._next_read_at = time.monotonic() + pause
         return description
 
     def _read_description(self) -> GridDescription:
         now = stamp(self._file)
         if now is None:
             self._seen, self.description = None, None
-            raise InvalidInput(f"the grid {self.folder.path.name} is not there any more")
+            raise InvalidInput(f"the grid {self.folder.path.name} no longer exists")
         if now != self._seen or self.description is None:
             self.description = _checked(self.folder.description())
             self._seen = now
@@ -108,23 +109,20 @@ class GridWatch:
     def _summed(self, description: GridDescription) -> dict[str, Any]:
         """All trials together."""
         watches = list(self._trials.values())
-        bonuses = {trial.id: trial.labels.get("bonus", "") for trial in description.trials}
-        pending = [
-            Pending(trial.status, bonuses[name], trial.state.env_steps, trial.state.total_env_steps, trial.speed)
-            for name, trial in self._trials.items()
-        ]
+        bonuses = {trial.id: str(trial.labels.get("bonus", "")) for trial in description.trials}
+        readable = [(bonuses[name], trial.state) for name, trial in self._trials.items() if not trial.problem]
         return {
             "trials": len(watches),
-            "counts": Counter(trial.status for trial in pending),
+            "counts": Counter(trial.status for trial in watches),
             "share": sum(watch.state.share_done for watch in watches) / max(1, len(watches)),
-            "steps": sum(trial.env_steps for trial in pending),
-            "speed": sum(trial.speed or 0.0 for trial in pending if trial.status == "running"),
-            "left": seconds_left(pending),
+            "steps": sum(trial.state.env_steps for trial in watches),
+            "speed": sum(trial.speed or 0.0 for trial in watches if trial.status == "running"),
+            "left": seconds_left(readable),
             "updated": max((watch.state.updated for watch in watches), default=0.0),
         }
 
     def _summary(self) -> dict[str, Any]:
-        """The totals, and whether anybody is at work."""
+        """The totals, and whether the grid was interrupted."""
         quiet = max(0.0, time.time() - self._totals["updated"])
         left = next((status for status in QUIET_SECONDS if status in self._totals["counts"]), None)
         interrupted = left is not None and quiet > QUIET_SECONDS[left] and is_locked(self.folder.path) is False
@@ -133,10 +131,10 @@ class GridWatch:
 
 
 def _checked(description: GridDescription) -> GridDescription:
-    """Refuse what a damaged grid.json could make the board trip over, or look outside the grid's folder for."""
+    """Refuse a damaged grid.json that would crash the board or lead outside the grid's folder."""
     for trial in description.trials:
         if not isinstance(trial.id, str) or not trial.id or Path(trial.id).name != trial.id:
-            raise InvalidInput(f"grid.json names a trial {trial.id!r}, which cannot be a folder")
+            raise InvalidInput(f"grid.json names a trial {trial.id!r}, which is not a valid folder name")
         if not isinstance(trial.labels, dict):
             raise InvalidInput(f"the labels of trial {trial.id} in grid.json cannot be read")
     if not isinstance(description.options, dict) or not all(isinstance(item, dict) for item in description.commands):
@@ -145,13 +143,14 @@ def _checked(description: GridDescription) -> GridDescription:
 
 
 def _front(description: GridDescription) -> dict[str, Any]:
-    """What a grid is, without anything that is nobody's business."""
+    """What a grid is, without anything private."""
     last = description.commands[-1] if description.commands else {}
     return {
         "name": description.name,
         "experiment": description.experiment,
         "scale": description.scale,
         "metric": metric_of(description),
-        # What continues the grid: the command that last worked on it, but not from the beginning.
+        "metricLabel": find(metric_of(description)).label,
+        # What resumes the grid: its last command, without the option to start anew.
         "command": redacted(str(last.get("command", ""))).replace(" --fresh", ""),
     }

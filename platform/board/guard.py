@@ -1,4 +1,4 @@
-"""What keeps the board to itself: it answers to its own names only, and its page may load nothing from elsewhere."""
+"""Protects the board: it answers to its own host names only, and its page loads nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ HEADERS = {
 
 
 class Guard:
-    """Refuses requests under a foreign name, which is how a web page elsewhere would reach a local server."""
+    """Rejects requests for foreign host names, by which a web page elsewhere could reach a local server."""
 
     def __init__(self, app: ASGIApp, own_names: frozenset[str]) -> None:
         self._app = app
         self._names = own_names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on what is meant for the board."""
+        """Forward requests that are meant for the board."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -50,12 +50,12 @@ class Guard:
 
 
 def own_names(bound_to: str) -> frozenset[str]:
-    """Names under which this machine may be asked for."""
+    """Host names of this machine."""
     return frozenset(name.lower() for name in ("localhost", socket.gethostname(), socket.getfqdn(), bound_to))
 
 
 def is_own(host: str, names: frozenset[str]) -> bool:
-    """Whether a Host header names this machine. An IP address does: no foreign name leads to it."""
+    """Whether a Host header names this machine. An IP address does: DNS rebinding needs a name."""
     name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
     try:
         ipaddress.ip_address(name.strip("[]"))

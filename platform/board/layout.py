@@ -1,4 +1,4 @@
-"""Where each trial of a grid stands in the heat map: a panel a bonus, a row a task, a column a seed."""
+"""The place of each trial in the heat map: a panel per bonus, a row per task, a column per seed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bonuslab.platform.run.folder import GridDescription, TrialDescription
 DEFAULT_METRIC = "win_rate"
 
 Place = tuple[str, str]
-"""A name along the map, and a note where the grid varies something besides."""
+"""A name along the map, and a note where the grid varies something else."""
 
 
 def metric_of(description: GridDescription) -> str:
-    """The column a grid is judged by."""
+    """The column that a grid is judged by."""
     metric = description.options.get("metric")
     return metric if isinstance(metric, str) and metric else DEFAULT_METRIC
 
@@ -57,7 +57,7 @@ def layout_of(description: GridDescription) -> dict[str, Any]:
 
 
 def _places(trials: Sequence[TrialDescription], name: str, note: str) -> list[Place]:
-    """The place of every trial along one direction; the note joins only where the grid varies it."""
+    """The place of every trial along one axis; with the note only where the grid varies it."""
     varies = len({_label(trial, note) for trial in trials}) > 1
     return [(_label(trial, name), _label(trial, note) if varies else "") for trial in trials]
 

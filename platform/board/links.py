@@ -1,4 +1,4 @@
-"""Addresses that the page links to. They come from files, so only plain web addresses without credentials pass."""
+"""Links of the page. They come from files, so only plain web addresses without credentials pass."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def web_address(text: object) -> str | None:
 
 
 def given_address(text: str | None) -> str | None:
-    """The address a user gave; anything but a web address is refused."""
+    """A user's address, checked to be a web address."""
     if text is None:
         return None
     address = web_address(text if "://" in text else f"http://{text}")
     if address is None:
-        raise InvalidInput(f"{text!r} is not the address of a web page; MLflow's is http://127.0.0.1:5000, for example")
+        raise InvalidInput(f"{text!r} is not a web address; MLflow's is, for example, http://127.0.0.1:5000")
     return address
 
 

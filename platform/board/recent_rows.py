@@ -1,18 +1,18 @@
-"""How a trial does now, from the end of its progress.csv."""
+"""The present values of a trial's metrics, from the end of its progress.csv."""
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from pathlib import Path
 
-from bonuslab.platform.run.growing_table import GrowingTable, number
-from bonuslab.platform.run.progress_table import STEPS
+from bonuslab.platform.run.rows import STEPS, Row, RowReader, number
 
 RECENT_SHARE = 0.1
-"""A training column's present value is its mean over this last share of the trial's steps, as in the report."""
+"""A training metric's present value is its mean over this last share of the trial's steps, as in the report."""
 FIRST_READ_BYTES = 1 << 14
 FIRST_READ_SHARE = 0.12
-"""Of a file met for the first time: a little more than the rows that count, since most rows are of equal length."""
+"""Of a file read for the first time: slightly more than the rows that count, since most rows are equally long."""
 EVALUATION = "evaluation/"
 
 
@@ -21,13 +21,13 @@ class RecentRows:
 
     def __init__(self, path: Path, columns: tuple[str, ...]) -> None:
         self._path = path
-        self._table = GrowingTable(path)
-        self._columns = columns
+        self._reader = RowReader(path)
+        self._columns = (STEPS, *columns)
         self._clear()
 
     def _clear(self) -> None:
-        self._rows: deque[tuple[float, list[float | None]]] = deque()
-        self._last: dict[str, float] = {}
+        self._rows: deque[Row] = deque()
+        self._last: Row = {}
 
     def refresh(self) -> None:
         """Read what has been appended."""
@@ -37,44 +37,36 @@ class RecentRows:
             size = 0
         tail = max(FIRST_READ_BYTES, int(size * FIRST_READ_SHARE))
         while True:
-            rows, anew = self._table.read(tail)
+            rows, anew = self._reader.read(tail)
             if anew:
                 self._clear()
             self._add(rows)
             if not anew or tail >= size or self._reaches_back():
                 break
-            self._table.forget()
+            self._reader.rewind()
             tail *= 4
-        self._drop_old()
+        while self._rows and self._rows[0][STEPS] < self._rows[-1][STEPS] * (1 - RECENT_SHARE):
+            self._rows.popleft()
 
     def value(self, column: str) -> float | None:
         """The present value of one of the columns."""
         if column.startswith(EVALUATION):
             return self._last.get(column)
-        place = self._columns.index(column)
-        values = [value for _, row in self._rows if (value := row[place]) is not None]
+        values = [row[column] for row in self._rows if column in row]
         return sum(values) / len(values) if values else None
 
     def _add(self, rows: list[list[str]]) -> None:
-        if STEPS not in self._table.columns:
-            return
-        steps_at = self._table.columns.index(STEPS)
-        places = [self._table.columns.index(name) if name in self._table.columns else None for name in self._columns]
-        for row in rows:
-            steps = number(row[steps_at])
-            if steps is None:
-                continue
-            values = [None if place is None else number(row[place]) for place in places]
-            self._rows.append((steps, values))
-            self._last |= {name: value for name, value in zip(self._columns, values, strict=True) if value is not None}
+        # Of some fifty columns a few are needed.
+        places = [(name, self._reader.columns.index(name)) for name in self._columns if name in self._reader.columns]
+        for cells in rows:
+            row = {name: value for name, place in places if math.isfinite(value := number(cells[place]))}
+            if STEPS in row:
+                self._rows.append(row)
+                self._last |= row
 
     def _reaches_back(self) -> bool:
-        """Whether all rows that count are there."""
-        evaluations = (name for name in self._columns if name.startswith(EVALUATION) and name in self._table.columns)
+        """Whether all rows that count have been read."""
+        evaluations = (name for name in self._columns if name.startswith(EVALUATION) and name in self._reader.columns)
         if not self._rows or any(name not in self._last for name in evaluations):
             return False
-        return self._rows[0][0] <= self._rows[-1][0] * (1 - RECENT_SHARE)
-
-    def _drop_old(self) -> None:
-        while self._rows and self._rows[0][0] < self._rows[-1][0] * (1 - RECENT_SHARE):
-            self._rows.popleft()
+        return self._rows[0][STEPS] <= self._rows[-1][STEPS] * (1 - RECENT_SHARE)

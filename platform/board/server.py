@@ -22,7 +22,7 @@ from bonuslab.platform.board.trial_page import TrialPages
 
 PORT = 8600
 FURTHER_PORTS = 20
-"""Tried after `PORT` where the user named none."""
+"""Tried after `PORT` if the user gave none."""
 MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 PAGE = "index.html"
 
@@ -57,10 +57,10 @@ class BoardApp:
         )
 
     def static(self, request: Request) -> Response:
-        """The page and what it is made of."""
+        """The page and its parts."""
         name = request.path_params.get("file", PAGE)
         if name not in self._static:
-            return _missing("there is no such file")
+            return _missing("no such file")
         return Response(self._static[name], media_type=MEDIA_TYPES.get(name[name.rfind(".") :], "text/plain"))
 
     def index(self, request: Request) -> Response:
@@ -71,15 +71,15 @@ class BoardApp:
         """What changed in a grid since the version in the query."""
         watch = self._grids.watch(request.path_params["grid"])
         if watch is None:
-            return _missing("there is no such grid any more")
+            return _missing("no such grid")
         return JSONResponse(watch.changes(request.query_params.get("since", "")))
 
     def trial(self, request: Request) -> Response:
-        """One trial; a browser that has its newest version is told so."""
+        """One trial; 304 for a browser that has the newest version."""
         watch = self._grids.watch(request.path_params["grid"])
         found = watch.trial(request.path_params["trial"]) if watch else None
         if watch is None or found is None or watch.description is None:
-            return _missing("there is no such trial")
+            return _missing("no such trial")
         trial, description = found
         tag = f'"{self._pages.tag(trial)}"'
         if tag in request.headers.get("if-none-match", ""):
@@ -91,7 +91,7 @@ class BoardApp:
         watch = self._grids.watch(request.path_params["grid"])
         found = watch.trial(request.path_params["trial"]) if watch else None
         if found is None or not found[0].folder.video.is_file():
-            return _missing("there is no such video")
+            return _missing("no such video")
         return FileResponse(found[0].folder.video, media_type="image/gif")
 
 
@@ -104,25 +104,25 @@ def _explain(request: Request, error: Exception) -> Response:
 
 
 def listen(host: str, port: int | None) -> socket.socket:
-    """A socket to serve from: at the port given, or else at the first free one from `PORT` on."""
+    """A socket to serve from: on the given port, or else on the first free one from `PORT`."""
     ports = range(PORT, PORT + FURTHER_PORTS) if port is None else [port]
     for number in ports:
         try:
             family = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM)[0][0]
             return socket.create_server((host, number), family=family)
         except socket.gaierror as error:
-            raise InvalidInput(f"--host {host} is no address of a machine: {error.strerror}") from error
+            raise InvalidInput(f"invalid --host {host}: {error.strerror}") from error
         except OverflowError as error:
-            raise InvalidInput(f"--port {number} cannot be used; it must be from 0 to 65535") from error
+            raise InvalidInput(f"invalid --port {number}; allowed: 0 to 65535") from error
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise InvalidInput(f"cannot listen on {host} port {number}: {error.strerror}") from error
     if port is None:
         raise InvalidInput(f"all ports from {ports[0]} to {ports[-1]} of {host} are in use; choose another with --port")
-    raise InvalidInput(f"port {port} of {host} is in use; choose another, or leave --port out for a free one")
+    raise InvalidInput(f"port {port} of {host} is in use; choose another, or omit --port to use a free one")
 
 
 def server_of(app: Starlette) -> uvicorn.Server:
-    """A server that says nothing but errors; `run(sockets=[…])` answers requests until Ctrl-C."""
+    """A server that logs errors only; `run(sockets=[…])` serves until Ctrl-C."""
     config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2)
     return uvicorn.Server(config)

@@ -1,4 +1,4 @@
-"""What the page of one trial shows: curves, error, video and links."""
+"""The page of one trial: curves, error, video and links."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from bonuslab.platform.run.redaction import redacted
 from bonuslab.platform.tracking.store import DATABASE, OPTION
 
 LABELS = ("task", "contexts", "bonus", "scope", "seed", "variant", "suite")
-"""What is shown of a trial's labels."""
+"""Labels of a trial that are shown."""
 KEPT_CURVES = 8
-"""Trials whose curves stay in memory: those that were looked at last."""
+"""Trials whose curves stay in memory, the most recently viewed."""
 LONGEST_TRACEBACK = 20_000
-"""Characters; the end of a traceback says what went wrong."""
+"""Characters, from the end of a traceback, which says what went wrong."""
 
 
 class TrialPages:
-    """Gathers what is to be shown of a trial; keeps the curves of the last few."""
+    """Builds the data of trial pages; keeps the curves of the last few."""
 
     def __init__(self, mlflow_ui: str | None = None) -> None:
         self._mlflow_ui = mlflow_ui
@@ -53,7 +53,7 @@ class TrialPages:
         }
 
     def _mlflow(self, grid: GridDescription, watch: TrialWatch) -> dict[str, str]:
-        """The trial's run; a grid that is tracked by a server says itself where its pages are."""
+        """The trial's run; the address of a tracking server is in the grid's options."""
         store = str(grid.options.get(OPTION) or DATABASE)
         return mlflow_run(watch.folder.tracking_file, store, self._mlflow_ui or web_address(store))
 

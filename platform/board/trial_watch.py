@@ -1,4 +1,4 @@
-"""One trial as the board sees it: its state and how it does, read again only when its files have changed."""
+"""One trial as the board sees it: its state and metrics, read again only when its files change."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from bonuslab.algorithms.rllib.metrics import find
 from bonuslab.platform.board.recent_rows import RecentRows
 from bonuslab.platform.run.folder import TrialFolder
 from bonuslab.platform.run.redaction import redacted
@@ -19,7 +20,7 @@ UNREADABLE = "unreadable"
 LONGEST_ERROR = 300
 
 Stamp = tuple[int, int, int] | None
-"""What changes with a file: its inode, size and time."""
+"""Changes with a file: its inode, size and time."""
 
 
 def stamp(path: Path | str) -> Stamp:
@@ -32,7 +33,7 @@ def stamp(path: Path | str) -> Stamp:
 
 
 class TrialWatch:
-    """State, present numbers and predicted time of one trial."""
+    """State and present metrics of one trial."""
 
     def __init__(self, folder: TrialFolder, metric: str) -> None:
         self.folder = folder
@@ -40,18 +41,18 @@ class TrialWatch:
         self.problem = ""
         """Why the state cannot be read."""
         self.speed: float | None = None
-        """Environment steps a second lately, or else on the whole."""
-        # Until a trial has the number that counts, the nearest there is.
+        """Recent environment steps per second, or else the mean."""
+        # Until a trial has the grid's metric, the nearest it has.
         self._headlines = tuple(dict.fromkeys((metric, WINS, RETURN)))
         self._rows = RecentRows(folder.progress, tuple(dict.fromkeys((metric, WINS, RETURN, SPEED))))
-        # Text, because building a Path costs more than asking for its stamp.
+        # Strings, because building a Path costs more than a stat.
         self._state_file, self._progress = str(folder.state_file), str(folder.progress)
         self._seen_state: Stamp = None
         self._seen_progress: Stamp = None
         self._rows_seen = False
 
     def refresh(self, rows: bool = True) -> bool:
-        """Read what has changed; whether anything has. Rows come to running trials alone, or with a new state."""
+        """Read what changed; whether anything did. Rows are read for running trials and after a change of state."""
         changed = False
         now = stamp(self._state_file)
         if now != self._seen_state:
@@ -72,12 +73,12 @@ class TrialWatch:
         return UNREADABLE if self.problem else self.state.status
 
     def headline(self) -> tuple[str, float | None]:
-        """The number the trial is judged by, or the nearest there is, and its column."""
+        """The column that the trial is judged by, or the nearest it has, and its value."""
         values = ((column, self._rows.value(column)) for column in self._headlines)
         return next((found for found in values if found[1] is not None), (self._headlines[0], None))
 
     def cell(self) -> dict[str, Any]:
-        """What the heat map shows of it."""
+        """The trial's cell of the heat map."""
         state = self.state
         unfinished = self.status in ("running", "waiting")
         column, value = self.headline()
@@ -91,6 +92,7 @@ class TrialWatch:
             "left": _short(state.seconds_left) if unfinished else None,
             "speed": _short(self.speed) if self.status == "running" else _short(state.steps_per_second),
             "column": column,
+            "label": find(column).label,
             "metric": _short(value),
             "return": _short(self._rows.value(RETURN)),
             "attempts": state.attempts,
@@ -106,13 +108,13 @@ class TrialWatch:
 
 def _checked(state: TrialState) -> TrialState:
     if state.status not in STATUSES:
-        raise ValueError(f"there is no status {state.status!r}")
+        raise ValueError(f"unknown status {state.status!r}")
     for name in ("env_steps", "total_env_steps", "wall_seconds", "attempts", "updated"):
         value = getattr(state, name)
         if not isinstance(value, int | float) or not abs(value) < float("inf"):
             raise ValueError(f"{name} is {value!r}")
     if not isinstance(state.error, str):
-        raise ValueError("error is no text")
+        raise ValueError("error is not text")
     return state
 
 

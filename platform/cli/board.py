@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bonuslab.platform.board.grids import Grids
 from bonuslab.platform.board.links import given_address
-from bonuslab.platform.run.folder import find_grid, grids_below
+from bonuslab.platform.run.find import find_grid, grids_below
 
 RUNS = Path("runs")
 NICENESS = 10

@@ -83,7 +83,7 @@ def _networks(term: Bonus) -> list[str]:
     """Keys of the networks a term asks for, found by building it with the small networks for MiniHack."""
     setting = Setting(OBSERVATION_SPACE, NUM_ACTIONS, network="small")
     parse(str(term)).build(setting)
-    return list(setting.sources)
+    return list(setting.models)
 
 
 def overview_lines(answer: dict[str, Any]) -> Iterator[str]:

@@ -23,7 +23,8 @@ class BonusesCommand:
     def run(self, arguments: Namespace) -> int:
         """Print the list or the explanation."""
         # Imported here: `bonuslab --help` shall not wait for PyTorch.
-        from bonuslab.algorithms.bonuses import load_plugin, parse
+        from bonuslab.algorithms.bonuses import parse
+        from bonuslab.algorithms.extensions import load_plugin
         from bonuslab.platform.cli import bonus_catalogue as catalogue
 
         for path in arguments.plugin:

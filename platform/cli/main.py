@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, entry_points, version
 
 from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.platform.cli.command import Command
@@ -20,6 +20,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if not words or words[0] in ("-h", "--help"):
             print(_overview(commands))
+            return 0
+        if words[0] in ("-V", "--version"):
+            print(f"bonuslab {version('bonuslab')}")
             return 0
         if words[0] not in commands:
             raise unknown("command", words[0], commands)
@@ -38,7 +41,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(entry: EntryPoint, words: list[str]) -> int:
     command: Command = entry.load()()
-    parser = argparse.ArgumentParser(prog=f"bonuslab {entry.name}", description=command.help)
+    example = getattr(command, "example", "")
+    parser = argparse.ArgumentParser(
+        prog=f"bonuslab {entry.name}", description=command.help, epilog=f"Example: {example}" if example else None
+    )
     command.add_arguments(parser)
     return command.run(parser.parse_args(words))
 

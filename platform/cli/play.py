@@ -14,11 +14,12 @@ from typing import Protocol
 
 import numpy as np
 
+from bonuslab.envs.contexts import parse_count
 from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.envs.minihack import MiniHackEnv, Task, make, render, task
 from bonuslab.envs.minihack.album import MiniHackAlbum
-from bonuslab.envs.minihack.contexts import check_context, parse_count
 from bonuslab.envs.minihack.explorer import Explorer
+from bonuslab.envs.minihack.randomness import check_context
 from bonuslab.platform.pictures.screen import Screen
 from bonuslab.platform.pictures.video import Video, picture_path
 

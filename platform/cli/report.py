@@ -26,7 +26,7 @@ class ReportCommand:
         """Write it and say where it is."""
         # Imported here: `bonuslab --help` shall not wait for Matplotlib.
         from bonuslab.platform.report import write_report
-        from bonuslab.platform.run.folder import find_grid
+        from bonuslab.platform.run.find import find_grid
 
         started = time.perf_counter()
 

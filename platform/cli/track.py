@@ -6,7 +6,8 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.run.folder import GridFolder, find_grid
+from bonuslab.platform.run.find import find_grid
+from bonuslab.platform.run.folder import GridFolder
 from bonuslab.platform.run.progress import Progress
 from bonuslab.platform.tracking.cursor import undelivered
 from bonuslab.platform.tracking.delivery import Busy, Delivery

@@ -8,7 +8,8 @@ from argparse import ArgumentParser, Namespace
 from urllib.parse import urlsplit
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.run.folder import GridFolder, find_grid
+from bonuslab.platform.run.find import find_grid
+from bonuslab.platform.run.folder import GridFolder
 from bonuslab.platform.tracking.comparison import comparison_link
 from bonuslab.platform.tracking.cursor import read_cursor
 from bonuslab.platform.tracking.identity import GRID_TRACKING, grid_identity

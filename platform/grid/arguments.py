@@ -10,7 +10,7 @@ from typing import Any
 
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.grid.experiment import Experiment, Scale
-from bonuslab.platform.grid.share import Share
+from bonuslab.platform.grid.resources import TrialResources
 
 MOST_SEEDS = 10_000
 
@@ -27,13 +27,7 @@ def add_arguments(parser: ArgumentParser, experiment: Experiment) -> None:
     what.add_argument("--bonuses", nargs="+", metavar="TEXT", help='expressions such as none "e3b * rnd"')
     what.add_argument("--seeds", nargs="+", metavar="N", help="numbers and ranges: 0 1 2, 0-4")
     what.add_argument("--contexts", nargs="+", metavar="N", help="how many contexts to train on, or inf")
-    what.add_argument("--steps", type=int, metavar="N", help="environment steps of each trial")
-    what.add_argument("--set", action="append", metavar="NAME=VALUE", help="change a number of the preset")
-    what.add_argument(
-        "--env", action="append", metavar="NAME=VALUE", help="a setting of the environment: max_steps=200"
-    )
-    what.add_argument("--plugin", action="append", metavar="FILE", help="a Python file with further bonuses")
-    what.add_argument("--evaluate-every", type=int, metavar="N", help="environment steps (default: at the end)")
+    add_run_arguments(what)
 
     how = parser.add_argument_group("how it is run")
     how.add_argument("--plan", action="store_true", help="print the trials, hours and disk they need; start nothing")
@@ -42,7 +36,6 @@ def add_arguments(parser: ArgumentParser, experiment: Experiment) -> None:
     how.add_argument("--gpus-per-trial", type=float, metavar="X", help="may be a fraction")
     how.add_argument("--concurrent", type=int, metavar="N", help="trials at once (default: as many as fit)")
     how.add_argument("--max-retries", type=int, metavar="N", help="how often a failed trial is tried again (default 2)")
-    how.add_argument("--checkpoint-every", type=int, metavar="N", help="environment steps (default: five minutes)")
 
     where = parser.add_argument_group("where it is kept, and going on with it")
     where.add_argument(
@@ -56,10 +49,47 @@ def add_arguments(parser: ArgumentParser, experiment: Experiment) -> None:
     where.add_argument("--accept-changes", action="store_true", help="go on although settings differ")
 
 
+def add_run_arguments(parser: Any) -> None:
+    """Declare what `train` and every experiment let a user change."""
+    parser.add_argument("--steps", type=int, metavar="N", help="environment steps (default: the preset's)")
+    parser.add_argument(
+        "--set", action="append", metavar="NAME=VALUE", help="a hyperparameter: lr=3e-4 (see `presets`)"
+    )
+    parser.add_argument(
+        "--env", action="append", metavar="NAME=VALUE", help="a setting of the environment: max_steps=200"
+    )
+    parser.add_argument(
+        "--plugin", action="append", metavar="FILE", help="a Python file that registers bonuses, features, networks, …"
+    )
+    parser.add_argument(
+        "--evaluate-every", type=int, metavar="N", help="environment steps; 0 for never (default: at the end)"
+    )
+    parser.add_argument(
+        "--checkpoint-every", type=int, metavar="N", help="environment steps (default: every five minutes)"
+    )
+
+
+def chosen_settings(given: dict[str, Any], algorithm: str) -> dict[str, Any]:
+    """What `add_run_arguments` declared, by the names of `Config` and of hyperparameters."""
+    from bonuslab.platform.run.config import parse_env_setting, parse_setting
+
+    settings = dict(parse_setting(text, algorithm) for text in given.get("set", ()))
+    for option, name in (
+        ("steps", "total_env_steps"),
+        ("checkpoint_every", "checkpoint_every_steps"),
+        ("evaluate_every", "evaluate_every_steps"),
+    ):
+        if option in given:
+            settings[name] = given[option]
+    if "plugin" in given:
+        settings["plugins"] = [str(Path(path).expanduser().resolve()) for path in given["plugin"]]
+    if "env" in given:
+        settings["env"] = dict(map(parse_env_setting, given["env"]))
+    return settings
+
+
 def selected_scale(given: dict[str, Any], experiment: Experiment) -> Scale:
     """The scale with everything that the command line changes."""
-    from bonuslab.platform.run.config import parse_env_setting, parse_override
-
     name = given.get("scale", experiment.default_scale)
     if "tasks" in given and "suite" in given:
         raise InvalidInput("--tasks and --suite cannot be given together")
@@ -67,26 +97,13 @@ def selected_scale(given: dict[str, Any], experiment: Experiment) -> Scale:
     if "seeds" in given:
         axes["seeds"] = parse_seeds(given["seeds"])
     base = experiment.scale(name)
-    axes["share"] = Share(
-        given.get("cpus_per_trial", base.share.cpus),
-        # Who asks for one process and says nothing of GPUs wants none.
-        given.get("gpus_per_trial", 0.0 if given.get("cpus_per_trial") == 1 else base.share.gpus),
+    axes["resources"] = TrialResources(
+        given.get("cpus_per_trial", base.resources.cpus),
+        # Asking for one process without naming GPUs means no GPU.
+        given.get("gpus_per_trial", 0.0 if given.get("cpus_per_trial") == 1 else base.resources.gpus),
     )
-    settings: dict[str, Any] = {}
-    for option, field in (
-        ("steps", "total_env_steps"),
-        ("checkpoint_every", "checkpoint_every_steps"),
-        ("evaluate_every", "evaluate_every_steps"),
-    ):
-        if option in given:
-            settings[field] = given[option]
-    if "plugin" in given:
-        settings["plugins"] = tuple(str(Path(path).expanduser().resolve()) for path in given["plugin"])
-    if "env" in given:
-        settings["env"] = dict(map(parse_env_setting, given["env"]))
-    algorithm = base.settings.get("algorithm", "impala")
-    overrides = dict(parse_override(text, algorithm) for text in given.get("set", ()))
-    return experiment.selected(name, given.get("suite"), settings, overrides, **axes)
+    settings = chosen_settings(given, base.settings.get("algorithm", "impala"))
+    return experiment.selected(name, given.get("suite"), settings, **axes)
 
 
 def parse_seeds(words: Sequence[str]) -> list[int]:

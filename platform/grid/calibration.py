@@ -8,10 +8,9 @@ import os
 import platform
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,14 @@ import torch
 from ray.util.placement_group import PlacementGroup, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
+from bonuslab.algorithms.extensions import capture, install
 from bonuslab.platform.grid.cluster import Cluster
-from bonuslab.platform.grid.share import Share
-from bonuslab.platform.grid.trial_config import configured, resources
-from bonuslab.platform.run.config import RunSettings
+from bonuslab.platform.grid.resources import TrialResources
+from bonuslab.platform.run.config import Config
+from bonuslab.platform.run.folder import TrialDescription
 from bonuslab.platform.run.ray_session import silence_notices
-from bonuslab.platform.run.run_folder import PACKAGES
 from bonuslab.platform.run.state import write_text
+from bonuslab.platform.run.versions import versions
 
 LEAST_SECONDS = 4.0
 """Of training that is measured, after one iteration to warm up; at least one iteration."""
@@ -46,37 +46,37 @@ class Speed:
 class Calibration:
     """Measurements by kind of trial, kept in the user's cache for this hardware and these versions."""
 
-    def __init__(self, cluster: Cluster, share: Share, file: Path | None = None) -> None:
+    def __init__(self, cluster: Cluster, resources: TrialResources, file: Path | None = None) -> None:
         self._file = file or cache_file()
         self._cluster = cluster
-        self._share = share
-        self._machine = [platform.machine(), _processor(), cluster.nodes, {name: version(name) for name in PACKAGES}]
+        self._resources = resources
+        self._machine = [platform.machine(), _processor(), cluster.nodes, versions()]
 
-    def known(self, settings: RunSettings) -> Speed | None:
+    def known(self, config: Config) -> Speed | None:
         """An earlier measurement."""
-        found = self._read().get(self._key(settings))
+        found = self._read().get(self._key(config))
         return Speed(**found) if found else None
 
-    def measure(self, kinds: Sequence[RunSettings], tell: Callable[[str], None]) -> None:
+    def measure(self, kinds: Sequence[Config], tell: Callable[[str], None]) -> None:
         """Train each kind a little, as many at once as the grid would, and remember what came of it."""
         running = {}
-        for settings in kinds:
-            group = resources(settings.as_dict(), self._share)()
-            running[_start(settings, self._share, group)] = (settings, group)
+        for config in kinds:
+            group = self._resources.request(config.as_dict())()
+            running[_start(config, self._resources, group)] = (config, group)
         total = len(running)
         while running:
             tell(f"measuring speed: {total - len(running)} of {total} kinds of trials done")
             (done,), _ = ray.wait(list(running), num_returns=1)
-            settings, group = running.pop(done)
-            self._remember(self._key(settings), ray.get(done))
+            config, group = running.pop(done)
+            self._remember(self._key(config), ray.get(done))
             remove_placement_group(group)
 
-    def checkpoint_bytes(self, settings: RunSettings) -> int:
+    def checkpoint_bytes(self, config: Config) -> int:
         """About the size of a checkpoint of this kind: remembered, or worked out from one that is written now."""
-        key = f"{self._key(settings)} checkpoint"
+        key = f"{self._key(config)} checkpoint"
         found = self._read().get(key)
         if found is None:
-            algorithm = replace(settings, serial=True).config().build_algo()
+            algorithm = replace(config, serial=True).rllib().build_algo()
             try:
                 found = GROWTH_BY_TRAINING * _checkpoint_bytes(algorithm)
             finally:
@@ -96,18 +96,19 @@ class Calibration:
         except (OSError, ValueError):
             return {}
 
-    def _key(self, settings: RunSettings) -> str:
-        parts = [self._machine, vars(self._share), settings.as_dict(), vars(settings.numbers)]
+    def _key(self, config: Config) -> str:
+        parts = [self._machine, vars(self._resources), config.as_dict(), vars(config.values)]
         return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def kind_of(settings: Mapping[str, Any], first: Mapping[str, Any]) -> dict[str, Any]:
-    """Trials of one kind are about equally fast: they differ in task, seed, contexts and length alone.
+def kind_of(trial: TrialDescription, first: TrialDescription) -> dict[str, Any]:
+    """Trials of one kind are about equally fast: they differ only in task, seed, contexts and length.
 
-    `first` are the settings of the grid's first trial, on whose task and contexts the kind is measured.
+    `first` is the grid's first trial, on whose task and contexts the kind is measured.
     """
-    place = {"task": first["task"], "contexts": first["contexts"], "seed": 0}
-    return {**settings, **place, "total_env_steps": None, "evaluate_every_steps": 0, "checkpoint_every_steps": None}
+    changes = {name: value for name, value in trial.config["hyperparameters"].items() if name != "total_env_steps"}
+    place = {"task": first.config["task"], "contexts": first.config["contexts"], "seed": 0, "hyperparameters": changes}
+    return {**trial.config, **place, "evaluate_every_steps": 0, "checkpoint_every_steps": None}
 
 
 def cache_file() -> Path:
@@ -115,13 +116,13 @@ def cache_file() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bonuslab" / "calibration.json"
 
 
-def train_a_little(settings: RunSettings, share: Share) -> dict[str, Any]:
+def train_a_little(config: Config, resources: TrialResources) -> dict[str, Any]:
     """Fields of a `Speed`, from a real algorithm that trains for a few seconds."""
     silence_notices()
-    if settings.serial:
+    if config.serial:
         torch.set_num_threads(1)
     started = time.perf_counter()
-    algorithm = configured(settings, share).build_algo()
+    algorithm = resources.configure(config).build_algo()
     try:
         algorithm.train()
         begun, before = time.perf_counter(), algorithm.env_steps
@@ -139,18 +140,19 @@ def _checkpoint_bytes(algorithm: Any) -> int:
         return sum(path.stat().st_size for path in Path(scratch).rglob("*") if path.is_file())
 
 
-def _start(settings: RunSettings, share: Share, group: PlacementGroup) -> Any:
+def _start(config: Config, resources: TrialResources, group: PlacementGroup) -> Any:
     """The measurement as a task in what a trial would get."""
     place = PlacementGroupSchedulingStrategy(group, 0, placement_group_capture_child_tasks=True)
     first = group.bundle_specs[0]
     task = ray.remote(_measured).options(
         num_cpus=first.get("CPU", 0), num_gpus=first.get("GPU", 0), scheduling_strategy=place, max_retries=0
     )
-    return task.remote(settings.as_dict(), vars(share))
+    return task.remote(config.as_dict(), vars(resources), capture())
 
 
-def _measured(settings: dict[str, Any], share: dict[str, Any]) -> dict[str, Any]:
-    return train_a_little(RunSettings.from_dict(settings), Share(**share))
+def _measured(config: dict[str, Any], resources: dict[str, Any], extensions: bytes | None) -> dict[str, Any]:
+    install(extensions)
+    return train_a_little(Config.from_dict(config), TrialResources(**resources))
 
 
 def _processor() -> str:

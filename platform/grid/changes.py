@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.run.config import RunSettings
 from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription
 
 MOST_NAMES = 4
@@ -47,7 +46,6 @@ def compare(folder: GridFolder, wanted: GridDescription) -> Changes:
     there = folder.description()
     before = {trial.id: trial for trial in there.trials}
     now = {trial.id: trial for trial in wanted.trials}
-    presets = differences(there.options.get("presets", {}), wanted.options.get("presets", {}))
     changes = Changes(
         added=[trial for trial in now if trial not in before],
         removed=[trial for trial in before if trial not in now],
@@ -56,24 +54,19 @@ def compare(folder: GridFolder, wanted: GridDescription) -> Changes:
         earlier = _earlier(folder, trial)
         if earlier is None:
             continue
-        found = differences(earlier.settings, trial.settings)
-        if found:
-            found = differences(_complete(earlier.settings), trial.settings)
-        found += [line for line in presets if line.startswith(f"{preset_key(trial)}.")]
+        found = differences(earlier.config, trial.config, skip=("hyperparameters",))
+        found += differences(earlier.hyperparameters, trial.hyperparameters)
         if found:
             changes.changed[trial.id] = found
     return changes
 
 
-def preset_key(trial: TrialDescription) -> str:
-    """Name of a trial's preset among a grid's options."""
-    return f"{trial.settings['algorithm']} {trial.settings['preset']}"
-
-
-def differences(before: Mapping[str, Any], now: Mapping[str, Any], place: str = "") -> list[str]:
+def differences(
+    before: Mapping[str, Any], now: Mapping[str, Any], place: str = "", skip: Sequence[str] = ()
+) -> list[str]:
     """`name: before → now` for everything that differs, nested names joined by dots."""
     lines = []
-    for name in sorted({*before, *now}):
+    for name in sorted({*before, *now} - set(skip)):
         old, new = _plain(before.get(name)), _plain(now.get(name))
         if isinstance(old, Mapping) and isinstance(new, Mapping):
             lines += differences(old, new, f"{place}{name}.")
@@ -83,20 +76,8 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any], place: str = 
 
 
 def _plain(value: Any) -> Any:
-    """As JSON would give it back; pairs of names and values become a mapping."""
-    if isinstance(value, list | tuple):
-        plain = [_plain(item) for item in value]
-        pairs = plain and all(isinstance(item, list) and len(item) == 2 for item in plain)
-        return dict(plain) if pairs else plain
-    return value
-
-
-def _complete(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings written by an earlier version, with what was added since at its default."""
-    try:
-        return RunSettings.from_dict(settings).as_dict()
-    except InvalidInput:
-        return settings
+    """As JSON would give it back."""
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _earlier(folder: GridFolder, trial: TrialDescription) -> TrialDescription | None:

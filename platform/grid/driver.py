@@ -18,7 +18,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from bonuslab.platform.grid.cluster import own_node_lives
 from bonuslab.platform.grid.recorder import Recorder
 from bonuslab.platform.grid.relay import Places, Relay
-from bonuslab.platform.grid.share import ONE_PROCESS, Share
+from bonuslab.platform.grid.resources import ONE_PROCESS, TrialResources
 from bonuslab.platform.grid.trainable import GridTrial, order_of
 from bonuslab.platform.grid.tune_callback import GridCallback, GridStopper, Stopping
 from bonuslab.platform.run.folder import GridFolder, TrialDescription
@@ -40,7 +40,7 @@ QUIET = {
 class RunOptions:
     """How a grid is run; none of it decides what a trial is."""
 
-    share: Share = ONE_PROCESS
+    resources: TrialResources = ONE_PROCESS
     max_retries: int = 2
     concurrent: int | None = None
     """Trials at once; None: as many as fit."""
@@ -91,7 +91,7 @@ class GridDriver:
         name, relay = self._start_relay()
         stopping = Stopping(lambda: relay.stop.remote())
         for trial in self._trials:
-            self._recorder[trial.id].wait(trial.settings["total_env_steps"])
+            self._recorder[trial.id].wait(trial.total_env_steps)
         self._recorder.write()
         try:
             with StopRequest(lambda: self._asked_to_stop(stopping)) as request:
@@ -128,7 +128,7 @@ class GridDriver:
 
     def _round(self, trials: Sequence[TrialDescription], relay: str, stopping: Stopping) -> None:
         callback = GridCallback(self._recorder, stopping, self._display.refresh, self._display.note, own_node_lives)
-        orders = [order_of(trial.id, trial.settings, self._options.share, relay) for trial in trials]
+        orders = [order_of(trial, self._options.resources, relay) for trial in trials]
         os.environ.update(QUIET)
         logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # the recorder tells of failures
         # Ray would write them into its logs; on a machine of ours processes inherit them anyway.

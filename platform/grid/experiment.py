@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from bonuslab.envs.errors import InvalidInput, unknown
-from bonuslab.platform.grid.share import ONE_PROCESS, Share
+from bonuslab.platform.grid.resources import ONE_PROCESS, TrialResources
 from bonuslab.platform.run.folder import TrialDescription
 
 # A declaration is loaded for `bonuslab --help`; PyTorch and RLlib are not, until its trials are wanted.
@@ -40,16 +40,16 @@ class Scale:
     seeds: Sequence[int]
     contexts: Sequence[str] = ("inf",)
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"": {}})
-    """By name: numbers of the preset that are changed."""
+    """By name: hyperparameters that are changed."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of `RunSettings` that all trials share: preset, total_env_steps, algorithm, …"""
-    share: Share = ONE_PROCESS
-    """CPUs and GPUs of a trial."""
+    """Fields of `Config` and hyperparameters that all trials share: preset, algorithm, total_env_steps, …"""
+    resources: TrialResources = ONE_PROCESS
+    """CPUs and GPUs of each trial."""
     suite: str = ""
     """Name of the list that the tasks are, if they are one."""
     adjust: Adjust = lambda point: {}
     chosen: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of `RunSettings` that the user has set; they go before all others, but numbers of a variant stay."""
+    """What the user has set: it overrides everything but the hyperparameters of a variant."""
     chosen_axes: Sequence[str] = ()
     """Those of tasks, bonuses and contexts that the user has set."""
 
@@ -78,7 +78,8 @@ class Scale:
         return list(found.values())
 
     def _axes(self) -> dict[str, list[str]]:
-        from bonuslab.algorithms.bonuses import load_plugin, parse
+        from bonuslab.algorithms.bonuses import parse
+        from bonuslab.algorithms.extensions import load_plugin
 
         for plugin in {**self.settings, **self.chosen}.get("plugins", ()):
             load_plugin(plugin)
@@ -100,26 +101,21 @@ class Scale:
                     )
 
     def _trial(self, point: Point, changes: Mapping[str, Any]) -> TrialDescription:
-        from bonuslab.platform.run.config import RunSettings
-        from bonuslab.platform.run.names import labels_of, trial_id
+        from bonuslab.platform.run.config import Config
+        from bonuslab.platform.run.names import described
 
         layers = (self.settings, changes, self.chosen)
-        overrides = {**_joined("overrides", layers), **self.variants[point.variant]}
-        env = _joined("env", layers)
-        values = {name: value for layer in layers for name, value in layer.items() if name not in ("overrides", "env")}
-        settings = RunSettings(
-            task=point.task,
+        settings = {name: value for layer in layers for name, value in layer.items()}
+        settings["env"] = {name: value for layer in layers for name, value in layer.get("env", {}).items()}
+        config = Config.of(
+            point.task,
             bonus=point.bonus,
             contexts=point.contexts,
             seed=point.seed,
-            overrides=tuple(overrides.items()),
-            env=tuple(env.items()),
-            serial=self.share.serial,
-            **values,
+            serial=self.resources.serial,
+            **{**settings, **self.variants[point.variant]},
         )
-        labels = labels_of(settings, point.variant) | ({"suite": self.suite} if self.suite else {})
-        described = settings.as_dict() | {"total_env_steps": settings.steps}
-        return TrialDescription(trial_id(settings, point.variant), described, labels)
+        return described(config, point.variant, **({"suite": self.suite} if self.suite else {}))
 
 
 @dataclass(frozen=True)
@@ -147,10 +143,9 @@ class Experiment:
         scale: str,
         suite: str | None = None,
         settings: Mapping[str, Any] | None = None,
-        overrides: Mapping[str, Any] | None = None,
         **axes: Any,
     ) -> Scale:
-        """A scale with some axes (`tasks`, `bonuses`, `seeds`, `contexts`, `share`) replaced and settings chosen."""
+        """A scale with some axes (`tasks`, `bonuses`, `seeds`, `contexts`, `resources`) replaced, and settings."""
         base = self.scale(scale)
         if suite is not None:
             if suite not in self.suites:
@@ -159,9 +154,4 @@ class Experiment:
         elif "tasks" in axes:
             axes["suite"] = ""
         named = [axis for axis in ("tasks", "contexts", "bonuses") if axis in axes]
-        return replace(base, chosen={**(settings or {}), "overrides": overrides or {}}, chosen_axes=named, **axes)
-
-
-def _joined(name: str, layers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The pairs called `name` of all layers; of those that are named twice the last ones."""
-    return {key: value for layer in layers for key, value in dict(layer.get(name, ())).items()}
+        return replace(base, chosen=settings or {}, chosen_axes=named, **axes)

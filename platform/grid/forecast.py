@@ -11,12 +11,11 @@ from pathlib import Path
 
 from bonuslab.platform.grid.calibration import Calibration, Speed, kind_of
 from bonuslab.platform.grid.cluster import Cluster
-from bonuslab.platform.grid.share import Share
-from bonuslab.platform.grid.trial_config import resources
+from bonuslab.platform.grid.resources import TrialResources
 from bonuslab.platform.run.checkpoints import KEPT_CHECKPOINTS
-from bonuslab.platform.run.config import RunSettings
+from bonuslab.platform.run.config import Config
 from bonuslab.platform.run.folder import TrialDescription
-from bonuslab.platform.run.training import steps_a_row
+from bonuslab.platform.run.training import steps_per_row
 
 BYTES_A_ROW = 600
 BYTES_A_VIDEO = 2_000_000
@@ -47,7 +46,7 @@ class Forecast:
     """A whole grid."""
 
     trials: list[PlannedTrial]
-    share: Share
+    resources: TrialResources
     cluster: Cluster
     slots: int
     """Trials at once."""
@@ -74,46 +73,44 @@ class Forecast:
 
 
 class Kinds:
-    """The kinds of trials in a grid, each represented by its bonus and numbers on the grid's first task."""
+    """The kinds of trials in a grid, each represented by its bonus and hyperparameters on the grid's first task."""
 
     def __init__(self, trials: Sequence[TrialDescription]) -> None:
-        self._first = trials[0].settings
-        self._found: dict[str, RunSettings] = {}
+        self._first = trials[0]
+        self._found: dict[str, Config] = {}
         for trial in trials:
-            if (key := self._key(trial)) not in self._found:
-                self._found[key] = RunSettings.from_dict(kind_of(trial.settings, self._first))
+            if (key := self.key(trial)) not in self._found:
+                self._found[key] = Config.from_dict(kind_of(trial, self._first))
 
-    def of(self, trial: TrialDescription) -> RunSettings:
-        """The kind of one trial."""
-        return self._found[self._key(trial)]
+    def key(self, trial: TrialDescription) -> str:
+        """The same for trials of the same kind."""
+        return json.dumps(kind_of(trial, self._first), sort_keys=True)
 
-    def unknown(self, calibration: Calibration) -> list[RunSettings]:
+    def known(self, calibration: Calibration) -> dict[str, Speed | None]:
+        """What was measured of each kind, by its key."""
+        return {key: calibration.known(kind) for key, kind in self._found.items()}
+
+    def unknown(self, calibration: Calibration) -> list[Config]:
         """What has to be measured first."""
         return [kind for kind in self._found.values() if calibration.known(kind) is None]
-
-    def _key(self, trial: TrialDescription) -> str:
-        return json.dumps(kind_of(trial.settings, self._first), sort_keys=True)
 
 
 def planned(
     trials: Sequence[TrialDescription], kinds: Kinds, calibration: Calibration, checkpoint_bytes: int = 0
 ) -> list[PlannedTrial]:
     """Trials with what is known of their speed; `checkpoint_bytes` is the size where nothing was measured."""
-    found, speeds = [], {}
+    speeds = kinds.known(calibration)
+    found = []
     for trial in trials:
-        kind, steps = kinds.of(trial), trial.settings["total_env_steps"]
-        if kind not in speeds:
-            speeds[kind] = calibration.known(kind)
-        speed = speeds[kind]
-        rows = math.ceil(steps / steps_a_row(kind.numbers, steps))
-        size = speed.checkpoint_bytes if speed else checkpoint_bytes
-        found.append(PlannedTrial(trial, steps, rows, speed, size))
+        speed, steps = speeds[kinds.key(trial)], trial.total_env_steps
+        rows = math.ceil(steps / steps_per_row(Config.from_dict(trial.config).values))
+        found.append(PlannedTrial(trial, steps, rows, speed, speed.checkpoint_bytes if speed else checkpoint_bytes))
     return found
 
 
-def processor_problem(trials: Sequence[TrialDescription], share: Share, cluster: Cluster) -> str | None:
+def processor_problem(trials: Sequence[TrialDescription], resources: TrialResources, cluster: Cluster) -> str | None:
     """Why not even one trial can be placed: Ray would wait for machines without an end."""
-    bundles = resources(trials[0].settings, share).bundles
+    bundles = resources.request(trials[0].config).bundles
     there = dict(zip(KINDS, (cluster.cpus, cluster.gpus), strict=True))
     for kind in KINDS:
         needed = sum(bundle.get(kind, 0.0) for bundle in bundles)
@@ -143,9 +140,11 @@ def disk_problem(forecast: Forecast, folder: Path, storage: str | None) -> str |
     return None
 
 
-def slots_for(trials: Sequence[TrialDescription], share: Share, cluster: Cluster, concurrent: int | None = None) -> int:
+def slots_for(
+    trials: Sequence[TrialDescription], resources: TrialResources, cluster: Cluster, concurrent: int | None = None
+) -> int:
     """Trials that fit at once, at most as many as there are or as are wanted."""
-    bundles = resources(trials[0].settings, share).bundles
+    bundles = resources.request(trials[0].config).bundles
     slots = len(trials) if concurrent is None else min(len(trials), concurrent)
     for kind, there in zip(KINDS, (cluster.cpus, cluster.gpus), strict=True):
         needed = sum(bundle.get(kind, 0.0) for bundle in bundles)

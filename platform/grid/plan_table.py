@@ -13,7 +13,7 @@ from bonuslab.platform.run.progress import duration
 
 MOST_ROWS = 40
 """A larger grid is shown by bonus alone."""
-HEADERS = ("bonus", "scope", "task", "contexts", "seeds", "steps", "steps/s", "time a trial")
+HEADERS = ("bonus", "scope", "task", "contexts", "seeds", "steps", "steps/s", "time per trial")
 NUMBERS = HEADERS[4:]
 
 
@@ -33,7 +33,8 @@ def summary(forecast: Forecast, measured_on: str) -> list[str]:
     trials, slots = forecast.trials, forecast.slots
     steps = sum(trial.steps for trial in trials)
     lines = [
-        f"{len(trials)} trials, {steps:,} steps; {forecast.share} each, {slots} at once on {describe(forecast.cluster)}"
+        f"{len(trials)} trials, {steps:,} steps; {forecast.resources} each, {slots} at once on "
+        f"{describe(forecast.cluster)}"
     ]
     if all(trial.speed for trial in trials):
         time, hours = duration(forecast.seconds), forecast.seconds / 3600

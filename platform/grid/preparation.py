@@ -6,20 +6,21 @@ import os
 import shlex
 import sys
 import uuid
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from bonuslab.algorithms.extensions import copy_plugin
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.grid.changes import Changes, compare
 from bonuslab.platform.grid.relay import Places
 from bonuslab.platform.run.folder import GRID_FILE, GridDescription, GridFolder, TrialDescription
 from bonuslab.platform.run.machine import this_machine
 from bonuslab.platform.run.redaction import redacted
-from bonuslab.platform.run.run_folder import PACKAGES, git_commit
+from bonuslab.platform.run.versions import git_commit, versions
 
 ASIDE = "aside"
 """Folder for results of trials whose settings were changed."""
@@ -58,8 +59,8 @@ class ClaimedFolder:
         }
         return [trial for trial in self.description.trials if trial.id not in done]
 
-    def write(self) -> None:
-        """Bring the folder to what is wanted."""
+    def write(self, plugins: Sequence[str] = ()) -> None:
+        """Bring the folder to what is wanted, with copies of the user's plugins."""
         path = self.folder.path
         try:
             if self._fresh and (path / GRID_FILE).exists():
@@ -67,6 +68,8 @@ class ClaimedFolder:
             if self._changes.changed:
                 self._put_aside()
             self.description.commands.append(this_command())
+            for plugin in plugins:
+                copy_plugin(plugin, self.folder.plugins)
             self.folder.write(self.description)
         except OSError as error:
             raise InvalidInput(f"{path} cannot be written to: {error.strerror or error}") from error
@@ -144,7 +147,7 @@ def this_command() -> dict[str, Any]:
         "command": shlex.join(redacted(word) for word in words),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "git_commit": git_commit(),
-        "versions": {name: version(name) for name in PACKAGES},
+        "versions": versions(),
         "hardware": f"{machine.cores} cores, {machine.memory_gib:g} GiB, {', '.join(machine.gpus) or 'no GPU'}",
     }
 

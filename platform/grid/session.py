@@ -10,7 +10,6 @@ from typing import Any
 
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.grid.calibration import Calibration
-from bonuslab.platform.grid.changes import preset_key
 from bonuslab.platform.grid.cluster import Cluster, find_address, joined
 from bonuslab.platform.grid.driver import GridDriver, Outcome, RunOptions
 from bonuslab.platform.grid.experiment import Experiment, Scale
@@ -28,7 +27,6 @@ from bonuslab.platform.grid.preparation import ClaimedFolder, identified, places
 from bonuslab.platform.grid.recorder import Recorder
 from bonuslab.platform.grid.terminal import GridTable
 from bonuslab.platform.run.checkpoints import require_writable
-from bonuslab.platform.run.config import RunSettings
 from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription
 from bonuslab.platform.run.names import short_task
 from bonuslab.platform.run.progress import Progress, duration
@@ -70,8 +68,9 @@ class GridSession:
     ) -> None:
         self._experiment = experiment
         self._scale_name = scale_name
-        self._share = scale.share
+        self._resources = scale.resources
         self._trials = trials
+        self._plugins = {**scale.settings, **scale.chosen}.get("plugins", ())
         self._path = path
         self._options = SessionOptions(**options)
         self._address = find_address(self._options.address)
@@ -84,15 +83,15 @@ class GridSession:
         """Print what the grid would be; 2 if it cannot be run here."""
         self._wait("joining Ray" if self._address else "starting Ray")
         with joined(self._address) as cluster:
-            calibration, kinds = Calibration(cluster, self._share), Kinds(self._trials)
-            problem = processor_problem(self._trials, self._share, cluster)
+            calibration, kinds = Calibration(cluster, self._resources), Kinds(self._trials)
+            problem = processor_problem(self._trials, self._resources, cluster)
             unknown = kinds.unknown(calibration)
             now = Cluster(cluster.address, *_there_now(cluster), cluster.nodes)
-            if unknown and processor_problem(self._trials, self._share, now) is None:
+            if unknown and processor_problem(self._trials, self._resources, now) is None:
                 calibration.measure(unknown, self._wait)
             forecast = self._forecast(cluster, planned(self._trials, kinds, calibration))
             self._display.clear()
-            print_plan(forecast, short_task(self._trials[0].settings["task"]))
+            print_plan(forecast, short_task(self._trials[0].config["task"]))
             problem = problem or disk_problem(forecast, self._path, self._options.storage)
         if problem:
             raise InvalidInput(f"this grid cannot be run: {problem}")
@@ -106,14 +105,14 @@ class GridSession:
         try:
             unfinished = claimed.unfinished()
             if not unfinished:
-                claimed.write()
+                claimed.write(self._plugins)
                 self._tell(claimed.notes)
                 return self._finish(claimed.folder, Outcome(), self._follower(claimed.folder))
             self._wait("joining Ray" if self._address else "starting Ray")
             with joined(self._address) as cluster:
                 self._require_room(cluster, unfinished)
                 claimed.description.options["ray_dashboard"] = cluster.dashboard
-                claimed.write()
+                claimed.write(self._plugins)
                 self._display.clear()
                 outcome, follower = self._work(claimed, unfinished, cluster)
             return self._finish(claimed.folder, outcome, follower)
@@ -128,13 +127,16 @@ class GridSession:
         done = len(claimed.description.trials) - len(unfinished)
         print(f"{self._experiment.name}, scale {self._scale_name}: {len(self._trials)} trials in {folder.path}", end="")
         print(f", {done} of them finished before" if done else "")
-        print(f"on {describe(cluster)}, {self._share} a trial; watch with `bonuslab board {folder.path}`", flush=True)
+        print(
+            f"on {describe(cluster)}, {self._resources} per trial; watch with `bonuslab board {folder.path}`",
+            flush=True,
+        )
         self._tell(claimed.notes)
         recorder = Recorder(folder)
-        slots = slots_for(unfinished, self._share, cluster, self._options.concurrent)
+        slots = slots_for(unfinished, self._resources, cluster, self._options.concurrent)
         table = GridTable(claimed.description.trials, recorder, self._experiment.metric, slots)
         follower = self._follower(folder, table.note)
-        options = RunOptions(self._share, self._options.max_retries, self._options.concurrent)
+        options = RunOptions(self._resources, self._options.max_retries, self._options.concurrent)
         where = places(folder, claimed.description, self._options.storage)
         follower.start()
         try:
@@ -188,9 +190,7 @@ class GridSession:
         return Follower(folder, self._options.tracking_uri, note)
 
     def _description(self) -> GridDescription:
-        presets = {preset_key(trial): trial for trial in self._trials}
-        numbers = {name: vars(RunSettings.from_dict(_plain(trial)).numbers) for name, trial in presets.items()}
-        options: dict[str, Any] = {"metric": self._experiment.metric, "presets": numbers}
+        options: dict[str, Any] = {"metric": self._experiment.metric}
         for name, place in ((TRACKING_OPTION, self._options.tracking_uri), ("storage", self._options.storage)):
             if place is not None:
                 options[name] = redacted(place)
@@ -199,9 +199,9 @@ class GridSession:
         )
 
     def _require_room(self, cluster: Cluster, trials: Sequence[TrialDescription]) -> None:
-        problem = processor_problem(trials, self._share, cluster)
+        problem = processor_problem(trials, self._resources, cluster)
         if problem is None:
-            calibration, kinds = Calibration(cluster, self._share), Kinds(trials)
+            calibration, kinds = Calibration(cluster, self._resources), Kinds(trials)
             unknown = kinds.unknown(calibration)
             # The bonus with the longest name has the most models in its checkpoint.
             largest = max(unknown, key=lambda kind: len(kind.bonus), default=None)
@@ -216,8 +216,8 @@ class GridSession:
 
     def _forecast(self, cluster: Cluster, trials: list[PlannedTrial]) -> Forecast:
         descriptions = [trial.description for trial in trials]
-        slots = slots_for(descriptions, self._share, cluster, self._options.concurrent)
-        return Forecast(trials, self._share, cluster, slots)
+        slots = slots_for(descriptions, self._resources, cluster, self._options.concurrent)
+        return Forecast(trials, self._resources, cluster, slots)
 
     def _wait(self, what: str) -> None:
         if sys.stdout.isatty():
@@ -226,11 +226,6 @@ class GridSession:
     def _tell(self, notes: Sequence[str]) -> None:
         for note in notes:
             print(note, flush=True)
-
-
-def _plain(trial: TrialDescription) -> dict[str, Any]:
-    """Settings of a trial without its own changes of numbers: those of its preset remain."""
-    return {**trial.settings, "overrides": ()}
 
 
 def _there_now(cluster: Cluster) -> tuple[float, float]:

@@ -6,7 +6,7 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import TextIO
 
@@ -14,6 +14,7 @@ from bonuslab.platform.grid.recorder import Recorder
 from bonuslab.platform.pictures.live_lines import LiveLines
 from bonuslab.platform.run.folder import TrialDescription
 from bonuslab.platform.run.progress import duration, progress_bar
+from bonuslab.platform.run.remaining import seconds_left
 from bonuslab.platform.run.state import Status, TrialState
 
 SECONDS_BETWEEN_LINES = 30.0
@@ -38,6 +39,7 @@ class GridTable:
         file: TextIO | None = None,
     ) -> None:
         self._trials = trials
+        self._bonuses = {trial.id: trial.labels.get("bonus", "") for trial in trials}
         self._recorder = recorder
         self._metric = metric
         self._slots = slots
@@ -58,7 +60,7 @@ class GridTable:
         """Show where the trials stand."""
         self._announce()
         states = self._recorder.states()
-        summary = summary_line(states, self._slots)
+        summary = summary_line(states, self._bonuses, self._slots)
         if self._live is None:
             print(summary, file=self._file, flush=True)
             return
@@ -108,25 +110,14 @@ def table_lines(
     return lines
 
 
-def summary_line(states: Mapping[str, TrialState], slots: int) -> str:
+def summary_line(states: Mapping[str, TrialState], bonuses: Mapping[str, str], slots: int) -> str:
     """Counts, share and time left of the whole grid."""
     counts = Counter(state.status for state in states.values())
     parts = [f"{counts['finished']} of {len(states)} trials finished"]
     parts += [f"{counts[status]} {status}" for status in ("running", "failed") if counts[status]]
     share = fmean(state.share_done for state in states.values()) if states else 1.0
-    return ", ".join(parts) + f", {share:.0%}, {duration(seconds_left(states.values(), slots))} left"
-
-
-def seconds_left(states: Iterable[TrialState], slots: int) -> float:
-    """From the speeds so far, with `slots` trials at once; infinite where nothing is known yet."""
-    there = list(states)
-    left = [state for state in there if state.status in ("running", "waiting")]
-    speeds = [state.steps_per_second for state in there if state.steps_per_second]
-    if not left or not speeds:
-        return float("inf") if left else 0.0
-    usual = fmean(speeds)
-    each = [(state.total_env_steps - state.env_steps) / (state.steps_per_second or usual) for state in left]
-    return max(max(each), sum(each) / max(1, slots))
+    left = seconds_left(((bonuses[trial], state) for trial, state in states.items()), slots)
+    return ", ".join(parts) + f", {share:.0%}, {duration(left)} left"
 
 
 def headline(row: Mapping[str, float], metric: str) -> float | None:

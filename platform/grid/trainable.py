@@ -10,13 +10,14 @@ import torch
 from ray import tune
 from ray.tune.execution.placement_groups import PlacementGroupFactory
 
+from bonuslab.algorithms.extensions import capture, install
 from bonuslab.platform.grid.relay import checkpoints_of
-from bonuslab.platform.grid.share import Share
-from bonuslab.platform.grid.trial_config import configured, resources
+from bonuslab.platform.grid.resources import TrialResources
 from bonuslab.platform.pictures.trial_pictures import pictures_of
-from bonuslab.platform.run.config import RunSettings
+from bonuslab.platform.run.config import Config
+from bonuslab.platform.run.folder import TrialDescription
 from bonuslab.platform.run.ray_session import silence_notices
-from bonuslab.platform.run.training import Report, TrialRun
+from bonuslab.platform.run.training import Report, Training
 
 REPORT = "report"
 """Key of a `Report`'s text in a result."""
@@ -27,13 +28,13 @@ class GridTrial(tune.Trainable):
 
     @classmethod
     def default_resource_request(cls, config: dict[str, Any]) -> PlacementGroupFactory:
-        """Its share of the cluster."""
-        return resources(config["settings"], Share(**config["share"]))
+        """Its part of the cluster."""
+        return TrialResources(**config["resources"]).request(config["config"])
 
     def setup(self, config: dict[str, Any]) -> None:
         """Nothing that could fail: Tune does not try again what fails here, so work begins with the first step."""
         self._order = config
-        self._run: TrialRun | None = None
+        self._run: Training | None = None
 
     def step(self) -> dict[str, Any]:
         """Train until there is a new row."""
@@ -59,14 +60,15 @@ class GridTrial(tune.Trainable):
             self._run.close()
             self._run = None
 
-    def _begun(self, relay: Any) -> TrialRun:
+    def _begun(self, relay: Any) -> Training:
         silence_notices()
-        settings = RunSettings.from_dict(self._order["settings"])
-        if settings.serial:
+        install(self._order["extensions"])
+        config = Config.from_dict(self._order["config"])
+        if config.serial:
             torch.set_num_threads(1)
-        config = configured(settings, Share(**self._order["share"]))
+        rllib_config = TrialResources(**self._order["resources"]).configure(config)
         checkpoints = checkpoints_of(relay, self._order["trial"])
-        return TrialRun(settings, config, checkpoints, lambda: ray.get(relay.stopping.remote()))
+        return Training(config, rllib_config, checkpoints, lambda: ray.get(relay.stopping.remote()))
 
     def _take_pictures(self, relay: Any, report: Report) -> None:
         """Video the trained policy; a picture is never worth a trial, so whatever goes wrong is only noted."""
@@ -77,9 +79,15 @@ class GridTrial(tune.Trainable):
             report.notes.append(f"no video of the trained policy: {traceback.format_exc(limit=-1).splitlines()[-1]}")
 
 
-def order_of(trial: str, settings: dict[str, Any], share: Share, relay: str) -> dict[str, Any]:
-    """What a trial is told: its settings, its share of the cluster, and the relay's name."""
-    return {"trial": trial, "settings": settings, "share": vars(share), "relay": relay}
+def order_of(trial: TrialDescription, resources: TrialResources, relay: str) -> dict[str, Any]:
+    """What a trial is told: its configuration and resources, the user's own classes, and the relay's name."""
+    return {
+        "trial": trial.id,
+        "config": trial.config,
+        "resources": vars(resources),
+        "relay": relay,
+        "extensions": capture(),
+    }
 
 
 def _result(report: Report) -> dict[str, Any]:

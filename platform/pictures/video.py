@@ -1,8 +1,9 @@
-"""Writes the pictures of an album as an animated GIF, or its summary as a PNG."""
+"""Writes the pictures of an album as an MP4 or an animated GIF, or its summary as a PNG."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from bonuslab.envs.minihack import render
 Colour = tuple[int, int, int]
 Below = Callable[[int], np.ndarray]
 """Draws what stands under the status line: an RGB picture [H, W, 3] of the width it is given."""
-SUFFIXES = (".gif", ".png")
+SUFFIXES = (".mp4", ".gif", ".png")
 HOLD_SECONDS = 2.0
 """How long an animation rests on its last picture."""
 _MOST_COLOURS = 256
@@ -70,10 +71,13 @@ class Video:
         self.shots.append(Shot(moment, line, below, hold))
 
     def save(self, path: Path, seconds_per_frame: float = 0.1) -> None:
-        """Write a GIF of the shots, or a PNG that sums up the last episode."""
+        """Write an MP4 or GIF of the shots, or a PNG that sums up the last episode."""
         if path.suffix.lower() == ".png":
             last = self.shots[-1]
             Image.fromarray(last.whole(self._album.summary(last.line))).save(path)
+            return
+        if path.suffix.lower() == ".mp4":
+            self._save_mp4(path, seconds_per_frame)
             return
         # A GIF counts in hundredths of a second; below two of them viewers fall back to a slow default.
         milliseconds = max(20, round(seconds_per_frame * 100) * 10)
@@ -92,11 +96,29 @@ class Video:
             loop=0,
         )
 
+    def _save_mp4(self, path: Path, seconds_per_frame: float) -> None:
+        """H.264, which browsers, slides and chats play; the last frame of each episode is held."""
+        import av  # loads FFmpeg, which nothing else needs
+
+        shots = self._frames()
+        rate = Fraction(1 / max(0.01, seconds_per_frame)).limit_denominator(1000)
+        held = max(1, round(HOLD_SECONDS * rate))
+        with av.open(str(path), "w") as file:
+            stream = file.add_stream("libx264", rate, options={"crf": "20"})
+            stream.pix_fmt = "yuv420p"
+            for shot, picture in zip(shots, self._pictures(shots), strict=True):
+                frame = _even(shot.whole(picture))
+                if not stream.codec_context.is_open:
+                    stream.height, stream.width = frame.shape[:2]
+                for _ in range(held if shot.hold else 1):
+                    file.mux(stream.encode(av.VideoFrame.from_ndarray(frame)))
+            file.mux(stream.encode())
+
     def _frames(self) -> list[Shot]:
         """Every so many shots of each episode, and its last."""
         frames, step = [], 0
         for shot in self.shots:
-            if step % self._album.steps_a_frame == 0 or shot.hold:
+            if step % self._album.steps_per_frame == 0 or shot.hold:
                 frames.append(shot)
             step = 0 if shot.hold else step + 1
         return frames
@@ -117,6 +139,12 @@ class Video:
         room = _MOST_COLOURS - len(colours)
         further = Image.fromarray(pixels[None]).quantize(room).getpalette() or []
         return np.concatenate([colours, np.array(further, np.uint8).reshape(-1, 3)[:room]])
+
+
+def _even(frame: np.ndarray) -> np.ndarray:
+    """H.264 wants even sides: a row or column is repeated where one is odd."""
+    height, width = frame.shape[:2]
+    return np.pad(frame, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
 
 
 class _Palette:

@@ -7,6 +7,7 @@ from itertools import permutations
 
 import numpy as np
 
+from bonuslab.algorithms.rllib.metrics import SHARE, find
 from bonuslab.platform.pictures.palette import SCOPE_COLOURS, SeriesStyle, bonus_styles
 from bonuslab.platform.report.comparison import Comparison, compare
 from bonuslab.platform.report.curves import Curve, curve_column, curves, evolution
@@ -16,8 +17,6 @@ from bonuslab.platform.report.tables import Cell, cell_of, task_table
 from bonuslab.platform.report.trial_results import RETURN, GridResults, Trial, contexts_order
 
 THRESHOLDS = 101
-_SHARES = ("rate", "coverage", "share", "fraction")
-"""How the names of columns end whose values lie between 0 and 1."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class Analysis:
 
     def has_unit_range(self, column: str) -> bool:
         """Whether a column's values are shares, so that its axis is from 0 to 1."""
-        return column.endswith(_SHARES) and all(
+        return find(column).unit == SHARE and all(
             trial.column(column).values.min() >= -1e-9 and trial.column(column).values.max() <= 1 + 1e-9
             for trial in self.results.trials
             if len(trial.column(column))
@@ -98,6 +97,8 @@ def analyse(results: GridResults, metric: str) -> Analysis:
         if names
     }
     thresholds = _thresholds(scores)
+    sign = -1 if comparison.lower_is_better else 1
+    signed = {name: {unit: sign * runs for unit, runs in of.items()} for name, of in scores.items()}
     drawn = curve_column(results, metric)
     returns = comparison if metric == RETURN else compare(results, RETURN)
     return Analysis(
@@ -110,7 +111,7 @@ def analyse(results: GridResults, metric: str) -> Analysis:
         thresholds=thresholds,
         profiles={name: profile(name, of, thresholds) for name, of in scores.items()},
         improvement={
-            (one, other): probability_of_improvement((one, other), scores[one], scores[other])
+            (one, other): probability_of_improvement((one, other), signed[one], signed[other])
             for one, other in permutations(scores, 2)
         },
         tasks=task_table(results, comparison, styles),

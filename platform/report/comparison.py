@@ -11,8 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bonuslab.algorithms.rllib.metrics import find
 from bonuslab.envs.errors import InvalidInput, unknown
-from bonuslab.platform.report.trial_results import RETURN, STEPS, WIN_RATE, GridResults, Series, Trial, training_column
+from bonuslab.platform.report.trial_results import RETURN, WIN_RATE, GridResults, Series, Trial, training_column
+from bonuslab.platform.run.rows import STEPS
 
 LAST_SHARE = 0.1
 """A training column's final value is its mean over this last share of the steps."""
@@ -43,6 +45,11 @@ class Comparison:
     common_units: list[str]
     """Tasks where every method of `common_methods` has a value: aggregates are over these."""
     common_methods: list[str]
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether the best trial is the one with the lowest value."""
+        return find(self.metric).higher_is_better is False
 
     def runs(self, method: str, unit: str) -> np.ndarray:
         """[n]: the values of one method on one task, one a seed."""

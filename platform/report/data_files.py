@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from bonuslab.algorithms.rllib.metrics import find
 from bonuslab.platform.report.analysis import Analysis
 from bonuslab.platform.report.curves import Curve
 from bonuslab.platform.report.paper_numbers import PAPER_SEEDS, PAPER_STEPS
@@ -62,7 +63,7 @@ def _tasks(analysis: Analysis) -> dict[str, str]:
     ]
     header = ("task", "bonus", "runs", "planned", f"{metric} mean", "std", "env_steps")
     tex = [(unit, *(_in_latex(cell) for cell in cells.values())) for unit, cells in analysis.tasks.items()]
-    note = f"{metric}: mean ± standard deviation over seeds; in brackets the seeds with a value where some lack one"
+    note = f"{find(metric).axis}: mean ± standard deviation over seeds; in brackets the seeds with a value, if not all"
     return {"tasks.csv": csv_text(header, rows), "tasks.tex": latex_table(("task", *analysis.methods), tex, note)}
 
 
@@ -79,7 +80,8 @@ def _aggregates(analysis: Analysis) -> dict[str, str]:
         for kind, name, estimates in named
     ]
     tasks = len(analysis.comparison.common_units)
-    note = f"{analysis.comparison.metric} over {tasks} tasks; {CONFIDENCE:.0%} stratified-bootstrap intervals"
+    label = find(analysis.comparison.metric).axis
+    note = f"{label} over {tasks} tasks; {CONFIDENCE:.0%} stratified-bootstrap intervals"
     return {
         "aggregates.csv": csv_text(("of", "name", "aggregate", "value", "low", "high"), rows),
         "aggregates.tex": latex_table(("of", "name", *AGGREGATES), tex, note),
@@ -123,7 +125,7 @@ def _contexts(analysis: Analysis) -> dict[str, str]:
                 rows.append((study.task, contexts, name, *ours, *theirs))
     metric = analysis.comparison.metric
     header = ("task", "contexts", "bonus", f"{metric} mean", "std", "runs", "paper's return mean", "paper's std")
-    note = f"{metric}: mean ± standard deviation over seeds, by number of contexts"
+    note = f"{find(metric).axis}: mean ± standard deviation over seeds, by number of contexts"
     return {
         "contexts.csv": csv_text(header, rows),
         "contexts.tex": latex_table(("environment", "|C|", *analysis.methods), tex, note),

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from bonuslab.algorithms.rllib.metrics import find
 from bonuslab.platform.report.analysis import Analysis
 from bonuslab.platform.report.curves import EVOLUTION, Curve
 from bonuslab.platform.report.drawing import (
@@ -40,7 +41,7 @@ def aggregates(analysis: Analysis, scopes: bool) -> Figure | None:
         return None
     styles = analysis.scope_styles if scopes else analysis.styles
     metric = analysis.comparison.metric
-    draw = partial(draw_intervals, styles=styles, unit_range=analysis.has_unit_range(metric), xlabel=metric)
+    draw = partial(draw_intervals, styles=styles, unit_range=analysis.has_unit_range(metric), xlabel=find(metric).axis)
     panels = []
     for kind in AGGREGATES:
         estimates = {name: of[kind] for name, of in named.items()}
@@ -67,7 +68,7 @@ def profiles(analysis: Analysis) -> Figure | None:
         thresholds=analysis.thresholds,
         profiles=analysis.profiles,
         styles=analysis.styles,
-        metric=analysis.comparison.metric,
+        metric=find(analysis.comparison.metric).axis,
     )
     half = len(analysis.thresholds) // 2
     above = {name: values[0][half] for name, values in analysis.profiles.items()}
@@ -102,7 +103,8 @@ def learning_curves(analysis: Analysis) -> Figure | None:
     if not analysis.curves:
         return None
     column = analysis.curve_column
-    draw = partial(draw_curves, styles=analysis.styles, ylabel=column, unit_range=analysis.has_unit_range(column))
+    unit_range = analysis.has_unit_range(column)
+    draw = partial(draw_curves, styles=analysis.styles, ylabel=find(column).axis, unit_range=unit_range)
     panels = [Panel(unit, partial(draw, curves=of), _ends(of)) for unit, of in analysis.curves.items()]
     drawn = [name for name in analysis.methods if _drawn(name, analysis.curves)]
     return _fitting("curves", panels, min(4, len(panels)), drawn)
@@ -132,11 +134,11 @@ def contexts(analysis: Analysis) -> Figure | None:
     """A panel for each task over its numbers of contexts, and one beside it for the paper's table."""
     panels = []
     for study in analysis.contexts:
-        metric = analysis.comparison.metric
+        metric = find(analysis.comparison.metric).axis
         names = [contexts_text(one) for one in study.contexts]
         sides = {f"{study.task}, ours": (_mean_and_std(study.ours), metric)}
         if study.paper:
-            sides[f"{study.task}, paper"] = (_mean_and_std(study.paper), "episode return")
+            sides[f"{study.task}, paper"] = (_mean_and_std(study.paper), find(RETURN).axis)
         limits = _limits([means for means, _ in sides.values()])
         for title, (means, label) in sides.items():
             draw = partial(

@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from bonuslab.algorithms.rllib.metrics import find
 from bonuslab.platform.report import paper_numbers
 from bonuslab.platform.report.analysis import Analysis
 from bonuslab.platform.report.comparison import LAST_SHARE, Score
@@ -98,6 +99,7 @@ def render(
 def _facts(analysis: Analysis) -> dict[str, Any]:
     """What the template would otherwise have to work out."""
     results, comparison = analysis.results, analysis.comparison
+    about = find(comparison.metric)
     trials = results.trials
     statuses = {status: sum(trial.state.status == status for trial in trials) for status in _STATUSES}
     used = [score for score in comparison.scores if score.value is not None]
@@ -115,7 +117,11 @@ def _facts(analysis: Analysis) -> dict[str, Any]:
         "left_out_methods": [name for name in analysis.methods if name not in analysis.compared],
         "left_out_units": [unit for unit in results.units if unit not in comparison.common_units],
         "few_seeds": min(counts) if counts and min(counts) < FEW_SEEDS else 0,
-        "ranking": sorted(analysis.by_bonus.items(), key=lambda item: -item[1]["IQM"].value),
+        "ranking": sorted(
+            analysis.by_bonus.items(), key=lambda item: item[1]["IQM"].value, reverse=not comparison.lower_is_better
+        ),
+        "direction": {True: "Higher is better.", False: "Lower is better.", None: ""}[about.higher_is_better],
+        "meaning": about.meaning,
         "map": trial_map(analysis),
         "silent_minutes": SILENT_SECONDS // 60,
         "failures": [_failure(score) for score in comparison.scores if score.trial.state.status == "failed"],

@@ -56,7 +56,10 @@ class Provenance:
 def provenance(results: GridResults) -> Provenance:
     """What the grid's files say."""
     records = results.description.commands
-    settings = [trial.description.settings for trial in results.trials]
+    settings = [
+        {name: value for name, value in about.config.items() if name != "hyperparameters"} | about.hyperparameters
+        for about in (trial.description for trial in results.trials)
+    ]
     values = {
         name: list(dict.fromkeys(_text(one.get(name)) for one in settings)) for one in settings[:1] for name in one
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 
 import numpy as np
@@ -41,7 +41,7 @@ class Cell:
     planned: int
     """Trials that the grid has for it."""
     best: bool = False
-    """The highest mean of its row."""
+    """The best mean of its row."""
 
 
 def cell_of(values: np.ndarray, planned: int) -> Cell | None:
@@ -54,17 +54,16 @@ def cell_of(values: np.ndarray, planned: int) -> Cell | None:
 def task_table(
     results: GridResults, comparison: Comparison, methods: Iterable[str]
 ) -> dict[str, dict[str, Cell | None]]:
-    """By task and method; the highest mean of each row is marked where there is something to compare."""
+    """By task and method; the best mean of each row is marked where means differ."""
     table = {}
+    best = min if comparison.lower_is_better else max
     for unit in results.units:
         planned = [trial.method for trial in results.trials if trial.unit == unit]
         row = {method: cell_of(comparison.runs(method, unit), planned.count(method)) for method in methods}
         means = [cell.mean for cell in row.values() if cell]
-        top = max(means, default=0.0)
-        several = len(means) > 1 and min(means) < top
+        differ = len(set(means)) > 1
         table[unit] = {
-            method: cell and Cell(cell.mean, cell.std, cell.runs, cell.planned, several and cell.mean == top)
-            for method, cell in row.items()
+            method: cell and replace(cell, best=differ and cell.mean == best(means)) for method, cell in row.items()
         }
     return table
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from bonuslab.algorithms.rllib.metrics import find
 from bonuslab.platform.report.analysis import Analysis
 from bonuslab.platform.report.comparison import Score
 from bonuslab.platform.report.tables import number
@@ -72,7 +73,7 @@ def _box(score: Score, metric: str, shades: tuple[float, float], compact: bool) 
     if silence > SILENT_SECONDS:
         words += f", silent for {duration(silence)}"
     if value is not None:
-        words += f", {metric} {number(value)}"
+        words += f", {find(metric).label} {number(value)}"
     lowest, highest = shades
     level = 0.0 if value is None else round((value - lowest) / (highest - lowest), 2)
     return Box(state.status, text, f"seed {score.trial.seed}: {words}", level, silence > SILENT_SECONDS)

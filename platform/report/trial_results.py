@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from io import BytesIO
+from pathlib import Path
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
-from pyarrow import csv as arrow_csv
 
-from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription, TrialFolder
+from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription
+from bonuslab.platform.run.rows import STEPS, RowReader, columns_of, number
 from bonuslab.platform.run.state import TrialState
 
-STEPS = "env_steps"
 RETURN = "episode_return"
 WIN_RATE = "win_rate"
 EPISODIC_BONUS = "bonus_episodic/mean"
@@ -115,7 +111,7 @@ class GridResults:
 def load(folder: GridFolder, chosen: Callable[[Iterable[str]], str]) -> tuple[GridResults, str]:
     """The grid, and the headline column: what `chosen` picks of all columns that the trials have."""
     description = folder.description()
-    headers = {trial.id: _header(folder.trial(trial.id)) for trial in description.trials}
+    headers = {trial.id: columns_of(folder.trial(trial.id).progress) for trial in description.trials}
     columns = list(dict.fromkeys(name for header in headers.values() for name in header))
     metric = chosen(columns)
     method, unit = _namers(description.trials)
@@ -126,7 +122,7 @@ def load(folder: GridFolder, chosen: Callable[[Iterable[str]], str]) -> tuple[Gr
             method(trial),
             trial,
             folder.trial(trial.id).state(),
-            _read(folder.trial(trial.id), [name for name in headers[trial.id] if _is_drawn(name, metric)]),
+            _read(folder.trial(trial.id).progress, metric),
         )
         for trial in description.trials
     ]
@@ -173,37 +169,20 @@ def _is_drawn(column: str, metric: str) -> bool:
     return column in fixed or column.rsplit("/", 1)[-1] == INVERSE_LOSS
 
 
-def _header(trial: TrialFolder) -> list[str]:
-    try:
-        with trial.progress.open(newline="") as file:
-            return next(csv.reader(file), [])
-    except FileNotFoundError:
-        return []
-
-
-def _read(trial: TrialFolder, columns: list[str]) -> dict[str, Series]:
-    """Some columns of progress.csv. Arrow reads a long file seven times as fast as pandas, which matters at 640."""
-    if STEPS not in columns:
-        return {}
-    whole = trial.progress.read_bytes()
-    whole = whole[: whole.rfind(b"\n") + 1]
-    try:
-        table = arrow_csv.read_csv(
-            BytesIO(whole),
-            read_options=arrow_csv.ReadOptions(use_threads=False),
-            parse_options=arrow_csv.ParseOptions(invalid_row_handler=lambda row: "skip"),
-            convert_options=arrow_csv.ConvertOptions(
-                include_columns=columns, column_types=dict.fromkeys(columns, pa.float64())
-            ),
-        ).to_pandas()
-    except pa.ArrowInvalid:  # a cell that a crash cut short
-        table = trial.rows().reindex(columns=columns).apply(pd.to_numeric, errors="coerce")
-    steps = table[STEPS].to_numpy(float)
+def _read(path: Path, metric: str) -> dict[str, Series]:
+    """The columns of progress.csv that are drawn; values that are not finite are left out."""
+    reader = RowReader(path)
+    rows, _ = reader.read()
+    columns = {
+        name: np.array([number(row[place]) for row in rows])
+        for place, name in enumerate(reader.columns)
+        if _is_drawn(name, metric)
+    }
+    steps = columns.pop(STEPS, np.zeros(0))
     found = {}
-    for name in columns:
-        values = table[name].to_numpy(float)
+    for name, values in columns.items() if len(steps) else ():
         there = np.isfinite(values) & np.isfinite(steps)
-        if name != STEPS and there.any():
+        if there.any():
             found[name] = _thinned(steps[there], values[there])
     return found
 

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from ray.rllib.core import COMPONENT_LEARNER, COMPONENT_LEARNER_GROUP, COMPONENT_RL_MODULE, DEFAULT_MODULE_ID
 
+from bonuslab.algorithms.acting.evaluation import evaluate_modes
 from bonuslab.algorithms.acting.policy_module import PolicyModule
 from bonuslab.algorithms.acting.rollout import sample
 from bonuslab.algorithms.bonuses.algebra.combinators import restrict
@@ -73,7 +74,7 @@ class TrainedAgent:
         except DamagedCheckpoint as error:
             raise InvalidInput(str(error)) from error
         except (OSError, KeyError, IndexError, pickle.UnpicklingError) as error:
-            raise InvalidInput(f"{checkpoint} is not a checkpoint of `bonuslab train`: {error}") from error
+            raise InvalidInput(f"{checkpoint} is not a checkpoint of bonuslab: {error}") from error
         place = (COMPONENT_LEARNER_GROUP, COMPONENT_LEARNER, COMPONENT_RL_MODULE, DEFAULT_MODULE_ID)
         module: PolicyModule = PolicyModule.from_checkpoint(path.joinpath(*place))
         pipeline = config.build_learner_connector(module.observation_space, module.action_space, device="cpu")
@@ -91,6 +92,10 @@ class TrainedAgent:
     def family(self) -> Family:
         """Of the task."""
         return find_family(self.config.env)
+
+    def evaluate(self, episodes: int, seed: int = 0) -> dict[str, dict[str, float]]:
+        """Metrics of episodes on held-out contexts, by mode: greedy and sampled."""
+        return evaluate_modes(self.network, self.config, episodes, seed)
 
     def make_env(self, seed: int) -> gym.Env[Any, Any]:
         """The task with the contexts of the run, in an order of their own."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 import tarfile
+import warnings
 from pathlib import Path
 from typing import Protocol
 
@@ -12,6 +13,7 @@ from pyarrow import fs
 
 from bonuslab.algorithms.learning.checkpoint import MANIFEST, DamagedCheckpoint, verify
 from bonuslab.envs.errors import InvalidInput
+from bonuslab.platform.run.find import Found
 from bonuslab.platform.run.redaction import redacted
 
 KEPT_CHECKPOINTS = 2
@@ -53,7 +55,7 @@ class CheckpointStore:
             self._files.delete_dir(f"{self._root}/{old}")
         return [f"{self._shown}/{name}" for name in kept]
 
-    def newest(self, scratch: Path) -> tuple[Path | None, list[str]]:
+    def newest(self, scratch: Path = Path()) -> tuple[Path | None, list[str]]:
         """See `Checkpoints`. One that is already on this machine is used where it lies."""
         problems: list[str] = []
         for name in reversed(self._names()):
@@ -80,6 +82,24 @@ class CheckpointStore:
         folder.mkdir(parents=True, exist_ok=True)
         fs.copy_files(f"{self._root}/{name}", str(folder), source_filesystem=self._files)
         return folder
+
+
+def newest_checkpoint(found: Found) -> Path:
+    """The newest whole checkpoint of a trial on this machine; where newer ones are damaged, a warning says so."""
+    trial = found.require_trial()
+    kept = trial.state().checkpoints
+    if not kept:
+        raise InvalidInput(f"{trial.path} has no checkpoint yet")
+    if "://" in kept[-1]:
+        raise InvalidInput(f"the checkpoints of {trial.id} are at {kept[-1]}; copy one here to load it")
+    # A folder that was moved has its checkpoints beside its trials.
+    place = Path(kept[-1]).parent
+    folder, problems = CheckpointStore(str(place if place.is_dir() else found.grid.checkpoints / place.name)).newest()
+    for problem in problems:
+        warnings.warn(problem, stacklevel=2)
+    if folder is None:
+        raise InvalidInput(f"no checkpoint of {trial.path} is whole: {'; '.join(problems) or 'they are gone'}")
+    return folder
 
 
 def open_place(place: str) -> tuple[fs.FileSystem, str]:

@@ -1,190 +1,159 @@
-"""One training run as data: everything that decides what happens, checked before anything starts."""
+"""The configuration of a run: everything that decides what happens, checked before anything starts."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
-from dataclasses import dataclass
-from typing import Any, get_args, get_type_hints
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from bonuslab.algorithms.bonuses import load_plugin, parse
-from bonuslab.algorithms.rllib.catalogue import LearningAlgorithm, Numbers
+from bonuslab.algorithms.bonuses import parse
+from bonuslab.algorithms.extensions import load_plugin
+from bonuslab.algorithms.rllib.catalogue import AlgorithmEntry
 from bonuslab.algorithms.rllib.catalogue import find as find_algorithm
 from bonuslab.algorithms.rllib.config import FragmentConfig
+from bonuslab.algorithms.rllib.hyperparameters import parse_value, require_known, specs_of
 from bonuslab.envs import catalogue as environments
 from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.envs.family import COMMON_SETTINGS
 
+MOST_STEPS = 2**53
+"""Environment steps a run may have, and intervals between its checkpoints and evaluations."""
+
 
 @dataclass(frozen=True)
-class RunSettings:
-    """A run: the same settings give the same run, serially on one machine to the last bit."""
+class Config:
+    """A run. The same configuration gives the same run, bit for bit in serial mode."""
 
     task: str
-    """Name of an environment: a MiniHack task, a parametric one included, or one of another family."""
+    """Name of an environment."""
     bonus: str = "none"
-    """Bonus expression."""
-    preset: str = "laptop"
-    """Named set of numbers to start from, one of the algorithm's."""
-    contexts: str = "inf"
-    """How many contexts the run meets: a number or `inf`."""
-    seed: int = 0
-    total_env_steps: int | None = None
-    """None: the preset's."""
-    serial: bool = False
-    """All pieces in one process."""
-    plan: str = "auto"
-    """Resource plan: `auto`, `laptop`, `workstation` or `cluster`."""
-    plugins: tuple[str, ...] = ()
-    """Python files that register further bonuses."""
-    overrides: tuple[tuple[str, Any], ...] = ()
-    """Numbers of the preset that this run changes."""
-    checkpoint_every_steps: int | None = None
-    """Environment steps between checkpoints; None: every ten minutes. There is always one at the end."""
-    evaluate_every_steps: int | None = None
-    """Environment steps between evaluations on held-out contexts; None: at the end alone; 0: never."""
+    """Bonus expression, such as `e3b * rnd`."""
     algorithm: str = "impala"
     """`impala` or `ddppo`."""
-    env: tuple[tuple[str, Any], ...] = ()
-    """Settings of the environment, those of its family: `max_steps`, Montezuma's `sticky`, HM3D's `data_path`, …"""
+    preset: str = "laptop"
+    """Named set of hyperparameters, one of the algorithm's (`bonuslab presets`)."""
+    hyperparameters: Mapping[str, Any] = field(default_factory=dict)
+    """Changes to the preset, by name: `{"lr": 3e-4}`."""
+    contexts: str = "inf"
+    """How many contexts the run meets: a number or `inf`."""
+    env: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the environment, those of its family: `max_steps`, `sticky`, `data_path`, …"""
+    seed: int = 0
+    serial: bool = False
+    """All pieces in one process."""
+    resources: str = "auto"
+    """Processes and devices: `auto`, `laptop`, `workstation` or `cluster`."""
+    plugins: Sequence[str | Mapping[str, str]] = ()
+    """Python files that register further bonuses, features, networks or environments; in a run's folder, its copies."""
+    checkpoint_every_steps: int | None = None
+    """Environment steps between checkpoints; None: every five minutes. There is always one at the end."""
+    evaluate_every_steps: int | None = None
+    """Environment steps between evaluations on held-out contexts; None: only at the end; 0: never."""
 
     def __post_init__(self) -> None:
-        for path in self.plugins:
-            load_plugin(path)
+        for plugin in self.plugins:
+            if isinstance(plugin, str):  # of copies, the folder's owner or the sender has registered the content
+                load_plugin(plugin)
+        object.__setattr__(self, "contexts", str(self.contexts))
+        object.__setattr__(self, "bonus", str(parse("none" if self.bonus is None else str(self.bonus))))
         environments.canonical_name(self.task)
-        parse(self.bonus)
         self._check_env()
         _check_whole("seed", self.seed, 0, 2**31 - 1)
-        if self.total_env_steps is not None:
-            _check_whole("total_env_steps", self.total_env_steps, 1)
-        if self.checkpoint_every_steps is not None:
-            _check_whole("checkpoint_every_steps", self.checkpoint_every_steps, 1)
-        if self.evaluate_every_steps is not None:
-            _check_whole("evaluate_every_steps", self.evaluate_every_steps, 0)
-        check_numbers(self.numbers)
-        self._algorithm.choose_plan(self.plan)
-        self.config().validate()
+        for name, low in (("checkpoint_every_steps", 1), ("evaluate_every_steps", 0)):
+            if getattr(self, name) is not None:
+                _check_whole(name, getattr(self, name), low, MOST_STEPS)
+        self.values.check()
+        self._algorithm.choose_resources(self.resources)
+        self.rllib().validate()
+
+    @classmethod
+    def of(cls, task: str, **settings: Any) -> Config:
+        """A configuration from fields and hyperparameters side by side: `Config.of("KeyRoom-S5", seed=1, lr=3e-4)`.
+
+        `steps` is short for `total_env_steps`.
+        """
+        if "steps" in settings:
+            settings["total_env_steps"] = settings.pop("steps")
+        settings = {name: value for name, value in settings.items() if name != "total_env_steps" or value is not None}
+        kind = find_algorithm(settings.get("algorithm", cls.algorithm)).hyperparameters
+        known = {item.name for item in dataclasses.fields(cls)}
+        values = {name: settings.pop(name) for name in list(settings) if name in specs_of(kind)}
+        for name in settings:
+            if name not in known:
+                require_known(kind, name)
+        return cls(task, **settings, hyperparameters={**settings.pop("hyperparameters", {}), **values})
 
     @property
-    def numbers(self) -> Numbers:
-        """The preset with this run's changes."""
-        return self._algorithm.preset(self.preset, dict(self.overrides))
+    def values(self) -> Any:
+        """All hyperparameters: the preset with this run's changes."""
+        preset = self._algorithm.preset(self.preset)
+        return preset.values.changed(**self.hyperparameters)
 
     @property
     def steps(self) -> int:
         """Environment steps after which the run ends."""
-        return self.numbers.total_env_steps if self.total_env_steps is None else self.total_env_steps
+        return self.values.total_env_steps
 
-    def config(self) -> FragmentConfig:
-        """RLlib's configuration of this run; the plan `auto` looks at the machine, or at the cluster if Ray runs."""
+    def rllib(self) -> FragmentConfig:
+        """RLlib's configuration of this run; `resources="auto"` looks at the machine, or at the cluster if Ray runs."""
         name = environments.canonical_name(self.task)
-        config = self._algorithm.config().environment(name, env_config={"contexts": self.contexts, **dict(self.env)})
-        self.numbers.configure(config)
-        config.bonus(self.bonus, plugins=self.plugins).debugging(seed=self.seed, log_level="ERROR")
-        return config.run_serially() if self.serial else self._algorithm.choose_plan(self.plan).configure(config)
-
-    def _check_env(self) -> None:
-        for name, _ in self.env:
-            if name in COMMON_SETTINGS:
-                raise InvalidInput(f"environment setting {name!r} cannot be used; the run decides it")
-        environments.check_settings(self.task, contexts=self.contexts, **dict(self.env))
-
-    @property
-    def _algorithm(self) -> LearningAlgorithm:
-        return find_algorithm(self.algorithm)
+        config = self._algorithm.config().environment(name, env_config={"contexts": self.contexts, **self.env})
+        config.apply(self.values).bonus(self.bonus).debugging(seed=self.seed, log_level="ERROR")
+        return (
+            config.run_serially() if self.serial else self._algorithm.choose_resources(self.resources).configure(config)
+        )
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings as plain values that JSON can hold."""
-        return dataclasses.asdict(self)
+        """Plain values that JSON can hold."""
+        plain = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
+        return plain | {
+            "hyperparameters": dict(self.hyperparameters),
+            "env": dict(self.env),
+            "plugins": list(self.plugins),
+        }
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> RunSettings:
-        """The inverse of `as_dict`, also after a way through JSON."""
+    def from_dict(cls, values: Mapping[str, Any]) -> Config:
+        """The inverse of `as_dict`."""
         known = {item.name for item in dataclasses.fields(cls)}
         for name in values:
             if name not in known:
                 raise unknown("setting", name, known)
         if "task" not in values:
-            raise InvalidInput("the settings of a run must name its task")
-        plugins = tuple(values.get("plugins", ()))
-        pairs = {field: tuple((name, value) for name, value in values.get(field, ())) for field in ("overrides", "env")}
-        return cls(**{**values, "plugins": plugins, **pairs})
+            raise InvalidInput("the configuration of a run must name its task")
+        return cls(**values)
+
+    def _check_env(self) -> None:
+        for name in self.env:
+            if name in COMMON_SETTINGS:
+                raise InvalidInput(f"environment setting {name!r} is decided by the run; set it there")
+        environments.check_settings(self.task, contexts=self.contexts, **self.env)
+
+    @property
+    def _algorithm(self) -> AlgorithmEntry:
+        return find_algorithm(self.algorithm)
 
 
-_POSITIVE = (math.ulp(0.0), math.inf)
-_FROM_ONE = (1, math.inf)
-_RANGES: dict[str, tuple[float, float]] = {
-    "learning_rate": _POSITIVE,
-    "adam_epsilon": _POSITIVE,
-    "rmsprop_smoothing": (0, 1),
-    "rmsprop_momentum": (0, 1),
-    "rmsprop_epsilon": _POSITIVE,
-    "unroll_length_steps": _FROM_ONE,
-    "envs_per_batch": _FROM_ONE,
-    "max_gradient_norm": _POSITIVE,
-    "entropy_cost": (0, math.inf),
-    "baseline_cost": (0, math.inf),
-    "discount": (0, 1),
-    "clip_rho": _POSITIVE,
-    "clip_c": _POSITIVE,
-    "trace_decay": (0, 1),
-    "passes": _FROM_ONE,
-    "minibatches": _FROM_ONE,
-    "surrogate_clip": _POSITIVE,
-    "policy_clip": _POSITIVE,
-    "value_clip": _POSITIVE,
-    "num_values": (1, 2),
-    "intrinsic_discount": (0, 1),
-    "extrinsic_advantage": (0, math.inf),
-    "intrinsic_advantage": (0, math.inf),
-    "bonus_updates": _FROM_ONE,
-    "warm_up_steps": (0, math.inf),
-    "sync_fraction": (0, 1),
-    "shortest_rollout": (0, 1),
-    "coefficient": (0, math.inf),
-    "reward_clip": _POSITIVE,
-    "total_env_steps": _FROM_ONE,
-}
-"""Lowest and highest value of each number of a preset; infinity itself is never allowed."""
-
-
-def check_numbers(numbers: Numbers) -> None:
-    """Refuse a preset with a number that no run can use."""
-    for name, (low, high) in _RANGES.items():
-        value = getattr(numbers, name, None)
-        if value is None:
-            continue
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not low <= value <= high or not math.isfinite(value):
-            allowed = "more than 0" if (low, high) == _POSITIVE else f"{low:g} or more"
-            if math.isfinite(high):
-                allowed = f"from {low:g} to {high:g}"
-            raise InvalidInput(f"{name}={value!r} cannot be used; allowed: {allowed}")
-
-
-def _check_whole(name: str, value: object, low: int, high: int | None = None) -> None:
+def _check_whole(name: str, value: object, low: int, high: int) -> None:
     whole = isinstance(value, int) and not isinstance(value, bool)
-    if not whole or value < low or (high is not None and value > high):  # type: ignore[operator]
-        allowed = f"whole numbers from {low}" + ("" if high is None else f" to {high}")
-        raise InvalidInput(f"{name} {value!r} cannot be used; allowed: {allowed}")
+    if not whole or not low <= value <= high:  # type: ignore[operator]
+        raise InvalidInput(f"invalid {name} {value!r}; allowed: whole numbers from {low} to {high}")
 
 
-def parse_override(text: str, algorithm: str = "impala") -> tuple[str, Any]:
-    """`name=value` for a number of the algorithm's presets, converted to that number's type."""
+def parse_setting(text: str, algorithm: str = "impala") -> tuple[str, Any]:
+    """`name=value` for a hyperparameter, converted to its type."""
     name, equals, value = text.partition("=")
-    types = get_type_hints(find_algorithm(algorithm).numbers)
     if not equals:
-        raise InvalidInput(f"--set {text!r} cannot be used; write name=value, for example learning_rate=0.0003")
-    if name not in types:
-        raise unknown("setting", name, types)
-    return name, _convert(name, value, types[name])
+        raise InvalidInput(f"invalid --set {text!r}; write name=value, for example lr=0.0003")
+    return name, parse_value(find_algorithm(algorithm).hyperparameters, name, value)
 
 
 def parse_env_setting(text: str) -> tuple[str, Any]:
     """`name=value` for a setting of an environment: a number, true, false or a text, as its family will check."""
     name, equals, value = text.partition("=")
     if not equals:
-        raise InvalidInput(f"--env {text!r} cannot be used; write name=value, for example max_steps=200")
+        raise InvalidInput(f"invalid --env {text!r}; write name=value, for example max_steps=200")
     if value.lower() in ("true", "false"):
         return name, value.lower() == "true"
     for kind in (int, float):
@@ -193,23 +162,3 @@ def parse_env_setting(text: str) -> tuple[str, Any]:
         except ValueError:
             pass
     return name, value
-
-
-def _convert(name: str, value: str, kind: Any) -> Any:
-    choices = get_args(kind)
-    if type(None) in choices:
-        if value.lower() == "none":
-            return None
-        kind = next(choice for choice in choices if choice is not type(None))
-    elif choices and isinstance(choices[0], str):
-        if value not in choices:
-            raise unknown(name, value, choices)
-        return value
-    if kind is bool:
-        if value.lower() not in ("true", "false"):
-            raise InvalidInput(f"{name}={value!r} cannot be used; allowed: true, false")
-        return value.lower() == "true"
-    try:
-        return kind(value.replace("_", "") if kind is int else value)
-    except ValueError as error:
-        raise InvalidInput(f"{name}={value!r} cannot be used; it must be {kind.__name__}") from error

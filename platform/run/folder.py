@@ -1,20 +1,21 @@
-"""The folder of a grid, which everything else reads: driver, tracker, board and report.
+"""The folder of a grid of trials; `bonuslab train` makes a grid of one. Everything else reads it.
 
     runs/<grid>/
         grid.json               what the grid is: experiment, scale, trials, commands, commits, versions
+        plugins/                copies of the user's plugin files
         trials/<trial id>/
-            trial.json          settings and labels of one trial, never changed
-            state.json          where it stands (`TrialState`)
-            progress.csv        a row of numbers for every iteration
+            trial.json          configuration and labels of one trial, never changed
+            state.json          its status (`TrialState`)
+            progress.csv        a row of metrics per iteration
             error.txt           the traceback of its last failure, if it failed
-            video.gif            one episode of the trained policy, once it has finished
+            video.gif           one episode of the trained policy, once it has finished
             summary.png         the same episode on one picture
             tracking.json       its run in MLflow and what was delivered there
-        checkpoints/            Tune's storage, unless the grid keeps it elsewhere
+        checkpoints/<trial id>/ unless the grid keeps them elsewhere
         mlflow.db, mlartifacts/ the MLflow store, unless a tracking server is used
         report/                 what `bonuslab report` wrote
 
-Reading needs neither Ray nor PyTorch. The files are the truth; MLflow, board and report follow them.
+Reading needs neither Ray nor PyTorch. The files are the source of truth; MLflow, board and report follow them.
 """
 
 from __future__ import annotations
@@ -23,30 +24,41 @@ import fcntl
 import json
 import os
 from dataclasses import asdict, dataclass, field
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.platform.run.rows import RowReader
 from bonuslab.platform.run.state import TrialState, write_text
 
+FORMAT = 2
+"""Version of these files; other ones are refused."""
 GRID_FILE = "grid.json"
+TRIAL_FILE = "trial.json"
 TRIALS = "trials"
+PLUGINS = "plugins"
 VIDEO = "video.gif"
 SUMMARY = "summary.png"
 
 
 @dataclass(frozen=True)
 class TrialDescription:
-    """One trial: its stable id, the settings of its run as plain values, and labels to group and compare by."""
+    """One trial: its stable id, its configuration as plain values, and labels to group and compare by."""
 
     id: str
-    settings: dict[str, Any]
-    """`RunSettings.as_dict()`."""
+    config: dict[str, Any]
+    """`Config.as_dict()`."""
+    hyperparameters: dict[str, Any]
+    """All values: the preset's with the changes of `config`."""
     labels: dict[str, str]
     """task, contexts, bonus, scope (none, global, episodic or combined), seed, variant; perhaps suite."""
+
+    @property
+    def total_env_steps(self) -> int:
+        """Environment steps after which the trial ends."""
+        return int(self.hyperparameters["total_env_steps"])
 
 
 @dataclass
@@ -79,7 +91,7 @@ class TrialFolder:
 
     def description(self) -> TrialDescription:
         """Its settings and labels."""
-        return TrialDescription(**json.loads((self.path / "trial.json").read_text()))
+        return TrialDescription(**json.loads((self.path / TRIAL_FILE).read_text()))
 
     def state(self) -> TrialState:
         """Where it stands."""
@@ -87,14 +99,9 @@ class TrialFolder:
 
     def rows(self) -> pd.DataFrame:
         """The whole rows of progress.csv in order; empty before the first. A row cut short by a crash is left out."""
-        try:
-            text = self.progress.read_text()
-        except FileNotFoundError:
-            return pd.DataFrame()
-        whole = text[: text.rfind("\n") + 1]
-        if not whole:
-            return pd.DataFrame()
-        return pd.read_csv(StringIO(whole))
+        reader = RowReader(self.progress)
+        cells, _ = reader.read()
+        return pd.DataFrame(cells, columns=reader.columns).apply(pd.to_numeric, errors="coerce")
 
 
 class GridFolder:
@@ -104,6 +111,7 @@ class GridFolder:
         self.path = Path(path)
         self.checkpoints = self.path / "checkpoints"
         self.report = self.path / "report"
+        self.plugins = self.path / PLUGINS
         self._lock: int | None = None
 
     @classmethod
@@ -111,9 +119,7 @@ class GridFolder:
         """A grid that exists; anything else is refused with the grids there are."""
         folder = cls(path)
         if not (folder.path / GRID_FILE).is_file():
-            near = grids_below(folder.path.parent if folder.path.parent.is_dir() else Path("runs"))
-            found = f" Grids there: {', '.join(str(grid) for grid in near[:10])}." if near else ""
-            raise InvalidInput(f"{path} is not the folder of a grid: it has no {GRID_FILE}.{found}")
+            raise InvalidInput(f"{path} is not the folder of a grid: it has no {GRID_FILE}")
         folder.description()
         return folder
 
@@ -122,8 +128,12 @@ class GridFolder:
         file = self.path / GRID_FILE
         try:
             values = json.loads(file.read_text())
+            if values.pop("format", None) != FORMAT:
+                raise InvalidInput(f"{self.path} was written by another version of bonuslab; this one cannot read it")
             trials = [TrialDescription(**trial) for trial in values.pop("trials")]
             return GridDescription(**values, trials=trials)
+        except InvalidInput:
+            raise
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InvalidInput(f"{file} cannot be read as a grid: {error}") from error
 
@@ -134,7 +144,7 @@ class GridFolder:
             folder = self.trial(trial.id)
             folder.path.mkdir(parents=True, exist_ok=True)
             write_text(folder.path / "trial.json", json.dumps(asdict(trial), indent=1) + "\n")
-        write_text(self.path / GRID_FILE, json.dumps(asdict(description), indent=1) + "\n")
+        write_text(self.path / GRID_FILE, json.dumps({"format": FORMAT, **asdict(description)}, indent=1) + "\n")
 
     def trial(self, identifier: str) -> TrialFolder:
         """One trial's folder."""
@@ -144,6 +154,13 @@ class GridFolder:
         """All trials that grid.json names, in its order."""
         return [self.trial(trial.id) for trial in self.description().trials]
 
+    def load_plugins(self, trial: TrialDescription) -> None:
+        """Register what the trial's own copies of the user's plugins define; a changed copy is refused."""
+        from bonuslab.algorithms.extensions import load_plugin
+
+        for plugin in trial.config["plugins"]:
+            load_plugin(self.path / plugin["file"], sha256=plugin["sha256"])
+
     def lock(self) -> None:
         """Be the only driver of this grid until `release` or the end of the process."""
         self.path.mkdir(parents=True, exist_ok=True)
@@ -152,9 +169,7 @@ class GridFolder:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(descriptor)
-            raise InvalidInput(
-                f"another process is running the grid in {self.path}; watch it with `bonuslab board`"
-            ) from error
+            raise InvalidInput(f"another process is training in {self.path}; watch it with `bonuslab board`") from error
         self._lock = descriptor
 
     def release(self) -> None:
@@ -162,27 +177,3 @@ class GridFolder:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
-
-
-def grids_below(root: Path) -> list[Path]:
-    """Folders of grids directly below `root`, the one touched last first."""
-    if not root.is_dir():
-        return []
-    found = [path.parent for path in root.glob(f"*/{GRID_FILE}")]
-    return sorted(found, key=lambda path: path.joinpath(GRID_FILE).stat().st_mtime, reverse=True)
-
-
-def find_grid(given: str | None, root: Path = Path("runs")) -> GridFolder:
-    """The grid a user means: a folder, a name below `root`, or without either the newest one there."""
-    if given is not None:
-        path = Path(given).expanduser()
-        if not path.exists() and (root / given).exists():
-            path = root / given
-        if path.exists():
-            return GridFolder.open(path)
-    there = grids_below(root)
-    if not there:
-        raise InvalidInput(f"there is no grid below {root}/ yet; `bonuslab grid` or `make grid` makes one")
-    if given is not None:
-        raise unknown("grid", given, [path.name for path in there])
-    return GridFolder.open(there[0])

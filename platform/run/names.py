@@ -1,31 +1,34 @@
-"""Stable names and labels of trials: the same settings are called the same in every grid."""
+"""Stable names and labels of trials: the same config are called the same in every grid."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 
 from bonuslab.algorithms.bonuses import parse
+from bonuslab.algorithms.extensions import plugin_ref
 from bonuslab.envs.catalogue import canonical_name
-from bonuslab.platform.run.config import RunSettings
+from bonuslab.platform.run.config import Config
+from bonuslab.platform.run.folder import PLUGINS, TrialDescription
 
 LONGEST_SLUG = 60
 
 
-def trial_id(settings: RunSettings, variant: str = "") -> str:
+def trial_id(config: Config, variant: str = "") -> str:
     """`<task>__<bonus>__c<contexts>__s<seed>[__variant]`, fit to be the name of a folder."""
-    parts = [short_task(settings.task), slug(settings.bonus), f"c{settings.contexts}", f"s{settings.seed}"]
+    parts = [short_task(config.task), slug(config.bonus), f"c{config.contexts}", f"s{config.seed}"]
     return "__".join([*parts, slug(variant)] if variant else parts)
 
 
-def labels_of(settings: RunSettings, variant: str = "") -> dict[str, str]:
+def labels_of(config: Config, variant: str = "") -> dict[str, str]:
     """What trials are grouped and compared by."""
     return {
-        "task": short_task(settings.task),
-        "contexts": settings.contexts,
-        "bonus": settings.bonus,
-        "scope": parse(settings.bonus).scope,
-        "seed": str(settings.seed),
+        "task": short_task(config.task),
+        "contexts": config.contexts,
+        "bonus": config.bonus,
+        "scope": parse(config.bonus).scope,
+        "seed": str(config.seed),
         "variant": variant,
     }
 
@@ -42,3 +45,19 @@ def slug(text: str) -> str:
     if len(plain) <= LONGEST_SLUG:
         return plain
     return f"{plain[:LONGEST_SLUG]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def described(config: Config, variant: str = "", **labels: str) -> TrialDescription:
+    """A configuration as a trial of a grid, whose folder will hold copies of the plugins."""
+    refs = [plugin if isinstance(plugin, Mapping) else _copy_of(plugin) for plugin in config.plugins]
+    return TrialDescription(
+        trial_id(config, variant),
+        config.as_dict() | {"plugins": refs},
+        vars(config.values),
+        labels_of(config, variant) | labels,
+    )
+
+
+def _copy_of(plugin: str) -> dict[str, str]:
+    ref = plugin_ref(plugin)
+    return {"file": f"{PLUGINS}/{ref.name}", "sha256": ref.sha256}

@@ -6,6 +6,7 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping
+from io import StringIO
 from typing import TextIO
 
 from bonuslab.platform.run.results import outcome_text
@@ -29,6 +30,11 @@ class Progress:
         self._open = False
         self._rate: float | None = None
         self._printed_at = -PRINT_INTERVAL_SECONDS
+
+    @classmethod
+    def silent(cls) -> Progress:
+        """Shows nothing."""
+        return cls(1, StringIO())
 
     def waiting(self, what: str) -> None:
         """Say what is being waited for."""
@@ -100,9 +106,9 @@ def progress_bar(share: float) -> str:
     return f"{bar:<{BAR_CELLS}}▏"
 
 
-def duration(seconds: float) -> str:
-    """1:05 or 2:03:04; a dash where nobody knows."""
-    if seconds == float("inf"):
+def duration(seconds: float | None) -> str:
+    """1:05 or 2:03:04; a dash for an unknown or endless time."""
+    if seconds is None or seconds == float("inf"):
         return "-"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

@@ -29,7 +29,13 @@ def cluster_address() -> str | None:
 
 @contextmanager
 def ray_session() -> Iterator[None]:
-    """Join the cluster at RAY_ADDRESS, or start Ray on this machine; leave or stop it at the end."""
+    """Join the cluster at RAY_ADDRESS, or start Ray on this machine; leave or stop it at the end.
+
+    Ray that already runs in this process, a notebook's for example, is used and left running.
+    """
+    if ray.is_initialized():
+        yield
+        return
     address = cluster_address()
     try:
         # Without an address Ray would join any cluster it finds on this machine.
@@ -51,9 +57,11 @@ def ray_session() -> Iterator[None]:
 
 
 def require_room(config: FragmentConfig, available: dict[str, float]) -> None:
-    """Refuse a plan that needs more CPUs or GPUs than there are: Ray would wait for them without an end."""
+    """Refuse resources that are not there: Ray would wait for them forever."""
     request = config.algo_class.default_resource_request(config).required_resources
     for kind in ("CPU", "GPU"):
         needed, there = request.get(kind, 0.0), available.get(kind, 0.0)
         if needed > there:
-            raise InvalidInput(f"this plan needs {needed:g} {kind}s, but there are {there:g}; choose another --plan")
+            raise InvalidInput(
+                f"these resources need {needed:g} {kind}s, but there are {there:g}; choose others with --resources"
+            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any
@@ -19,8 +20,9 @@ class StopRequest:
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> StopRequest:
-        for number in STOPPING:
-            self._before[number] = signal.signal(number, self._handle)
+        if threading.current_thread() is threading.main_thread():  # elsewhere Python allows no handlers
+            for number in STOPPING:
+                self._before[number] = signal.signal(number, self._handle)
         return self
 
     def __exit__(

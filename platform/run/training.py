@@ -1,4 +1,4 @@
-"""One trial from its first step to its last, wherever it runs: rows, evaluations, checkpoints and the final video."""
+"""The one training loop, wherever a trial runs: rows, evaluations and checkpoints."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from bonuslab.algorithms.learning.checkpoint import seal
-from bonuslab.algorithms.rllib.catalogue import Numbers
+from bonuslab.algorithms.rllib.hyperparameters import Hyperparameters
 from bonuslab.platform.run.checkpoints import Checkpoints
-from bonuslab.platform.run.config import RunSettings
+from bonuslab.platform.run.config import Config
 from bonuslab.platform.run.results import evaluation_columns, row_of
+from bonuslab.platform.run.rows import Row
 
-Row = dict[str, float]
 ROWS_FILE = "grid_rows.json"
 """All rows so far, in each checkpoint: a table that was lost or cut short can be written again from it."""
 ROWS = 100
 """Rows of a short trial; a long one has more."""
-MOST_UPDATES_A_ROW = 20
+MOST_UPDATES_PER_ROW = 20
 SECONDS_BETWEEN_CHECKPOINTS = 300.0
 """Where the settings do not say after how many steps one is wanted."""
 SECONDS_BETWEEN_QUESTIONS = 1.0
@@ -55,20 +55,20 @@ class Report:
         return cls(**json.loads(text))
 
 
-class TrialRun:
+class Training:
     """The state of one attempt."""
 
     def __init__(
-        self, settings: RunSettings, config: Any, checkpoints: Checkpoints, stopping: Callable[[], bool] = lambda: False
+        self, config: Config, rllib_config: Any, checkpoints: Checkpoints, stopping: Callable[[], bool] = lambda: False
     ) -> None:
-        self._settings = settings
+        self._config = config
         self._checkpoints = checkpoints
         self._stopping = stopping
         self._asked_at = -math.inf
-        self._steps_a_row = steps_a_row(settings.numbers, settings.steps)
+        self._steps_per_row = steps_per_row(config.values)
         self._rows: list[Row] = []
         self._report = Report(beginning=[])
-        self.algorithm = config.build_algo()
+        self.algorithm = rllib_config.build_algo()
         self._restore()
         self._steps = self._saved_steps = int(self.algorithm.env_steps)
         self._seconds_before = self._rows[-1]["wall_seconds"] if self._rows else 0.0
@@ -77,7 +77,7 @@ class TrialRun:
     def next_report(self) -> Report:
         """Train until the next row, or only until now if the grid is stopping."""
         report, self._report = self._report, Report()
-        total = self._settings.steps
+        total = self._config.steps
         if self._steps < total and not self._is_stopping():
             report.row = self._train_a_row()
             self._rows.append(report.row)
@@ -102,7 +102,7 @@ class TrialRun:
     def _train_a_row(self) -> Row:
         """A number of steps that depends on nothing but the settings, so that the same seed gives the same rows."""
         before, learnt, started = self._steps, 0.0, time.perf_counter()
-        end = min(self._settings.steps, before + self._steps_a_row)
+        end = min(self._config.steps, before + self._steps_per_row)
         while self._steps < end and not (self._steps > before and self._is_stopping()):
             at, steps = time.perf_counter(), self._steps
             results: dict[str, Any] = self.algorithm.train()
@@ -126,14 +126,14 @@ class TrialRun:
         return self._stop
 
     def _evaluation_due(self, before: int) -> bool:
-        every = self._settings.evaluate_every_steps
+        every = self._config.evaluate_every_steps
         if every == 0:
             return False
-        at_the_end = self._steps >= self._settings.steps
+        at_the_end = self._steps >= self._config.steps
         return at_the_end or (every is not None and before // every < self._steps // every)
 
     def _checkpoint_due(self) -> bool:
-        every = self._settings.checkpoint_every_steps
+        every = self._config.checkpoint_every_steps
         if every is None:
             return time.perf_counter() - self._saved_at >= SECONDS_BETWEEN_CHECKPOINTS
         return self._saved_steps // every < self._steps // every
@@ -154,7 +154,7 @@ class TrialRun:
         self._saved_steps, self._saved_at = self._steps, time.perf_counter()
 
 
-def steps_a_row(numbers: Numbers, total: int) -> int:
-    """Environment steps between two rows: about a hundred rows a trial, and never a long time without one."""
-    update = numbers.unroll_length_steps * numbers.envs_per_batch
-    return update * max(1, min(MOST_UPDATES_A_ROW, round(total / (ROWS * update))))
+def steps_per_row(values: Hyperparameters) -> int:
+    """Environment steps between two rows: about a hundred rows per trial, and never a long time without one."""
+    update = values.rollout_fragment_length * values.num_envs_per_env_runner
+    return update * max(1, min(MOST_UPDATES_PER_ROW, round(values.total_env_steps / (ROWS * update))))

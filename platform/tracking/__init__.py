@@ -1,4 +1,4 @@
-"""MLflow follows the files of a grid. Importing this imports no MLflow: that lives in a process of its own."""
+"""MLflow follows the files of a grid, in its own process: importing this package does not import MLflow."""
 
 from bonuslab.platform.run.redaction import redacted
 from bonuslab.platform.tracking.follower import Follower

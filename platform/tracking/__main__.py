@@ -1,8 +1,8 @@
-"""The process behind `Follower`: it reads requests from standard input, one JSON object a line, and answers so.
+"""The process behind `Follower`: requests and answers are JSON objects, one per line, on standard input and output.
 
-The first line says which grid and which store. Then `wake`, `deliver` and `stop`, each as {"do": …, "number": …}; the
-last two are answered with {"number": …, "problem": null or a sentence}. A change of the problem is told unasked. The
-end of the input is the end of the driver: what it left is delivered, then this process ends too.
+The first line names the grid and the store. Then `wake`, `deliver` and `stop`, each as {"do": …, "number": …}; the last
+two are answered with {"number": …, "problem": null or a sentence}. A change of the problem is reported unasked. When
+the input ends, the driver has ended: the rest is delivered, then this process ends too.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from bonuslab.platform.tracking.delivery import Busy, Delivery
 from bonuslab.platform.tracking.store import store_of
 
 NICENESS = 5
-"""Training goes first. Not the most there is: on a busy machine that would delay the first numbers by many minutes."""
+"""Training has priority. Not the maximum, which would delay the first metrics by minutes on a busy machine."""
 SECONDS_BETWEEN_ROUNDS = 5.0
 LONGEST_PAUSE_SECONDS = 60.0
-"""While the store cannot be reached."""
+"""While the store is unreachable."""
 SHORTEST_PAUSE_SECONDS = 1.0
-"""However often we are woken."""
+"""However often `wake` is called."""
 SHARE_OF_TIME = 0.1
-"""A grid so large that a round takes long is looked at less often."""
+"""At most this share of the time is spent delivering."""
 SECONDS_FOR_ANOTHER_PROCESS = 20.0
-"""How long the last round waits for one that a killed driver left behind."""
+"""How long the last round waits for a process that a killed driver left behind."""
 
 
 class FollowerProcess:
-    """Rounds of delivery: regularly, and whenever the driver asks."""
+    """Delivers periodically, and whenever the driver asks."""
 
     def __init__(self, delivery: Delivery) -> None:
         self._delivery = delivery
         self._problem: str | None = None
-        self._told: str | None = None
+        self._reported: str | None = None
         self._pause = SECONDS_BETWEEN_ROUNDS
 
     def run(self, requests: queue.Queue[dict[str, Any]]) -> None:
-        """Work until told to stop."""
+        """Work until asked to stop."""
         last, due = 0.0, 0.0
         while True:
             try:
@@ -60,8 +60,8 @@ class FollowerProcess:
             self._round(last_one=request["do"] == "stop")
             last = time.monotonic()
             due = last + self._next_pause(last - began)
-            if "number" in request or self._problem != self._told:
-                self._tell(request.get("number", 0))
+            if "number" in request or self._problem != self._reported:
+                self._report(request.get("number", 0))
             if request["do"] == "stop":
                 return
 
@@ -84,14 +84,14 @@ class FollowerProcess:
         pause, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE_SECONDS)
         return pause
 
-    def _tell(self, number: int) -> None:
-        self._told = self._problem
+    def _report(self, number: int) -> None:
+        self._reported = self._problem
         with suppress(BrokenPipeError):
             print(json.dumps({"number": number, "problem": self._problem}), flush=True)
 
 
 def listen(requests: queue.Queue[dict[str, Any]]) -> None:
-    """Hand on what the driver writes, until it says stop or is gone."""
+    """Forward the driver's requests until it stops or ends."""
     for line in sys.stdin:
         request = json.loads(line)
         requests.put(request)
@@ -101,7 +101,7 @@ def listen(requests: queue.Queue[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    """Follow one grid until the driver says stop or is gone."""
+    """Follow one grid until the driver stops or ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICENESS)
     first = json.loads(sys.stdin.readline())

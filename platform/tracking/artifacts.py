@@ -1,4 +1,4 @@
-"""The files that belong to a run: what they are, when they are new, and how they get into the store."""
+"""The files of a run, how changes are detected, and how they are stored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 PROXY = "mlflow-artifacts:/"
-"""Artifacts relative to whatever serves them, so that a folder that is moved keeps its artifacts."""
+"""Artifact URIs relative to the server, so that a moved folder keeps its artifacts."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class Artifact:
     name: str
     """Path below the run's artifacts."""
     signature: str
-    """Changes with the content: a file met half written is sent again once it is whole."""
+    """Changes with the content: a file that was half written is sent again."""
     text: str | None = None
     file: Path | None = None
 
 
 def trial_artifacts(trial: TrialFolder, state: TrialState) -> Iterator[Artifact]:
-    """Settings, places of the checkpoints, the last error and the pictures of a trial, as far as they exist."""
+    """Configuration, checkpoint paths, last error and pictures of a trial, those that exist."""
     yield from _text_file(trial.path / "trial.json")
     yield from _text_file(trial.error_file)
     if state.checkpoints:
@@ -46,7 +46,7 @@ def trial_artifacts(trial: TrialFolder, state: TrialState) -> Iterator[Artifact]
 
 
 def grid_artifacts(folder: GridFolder) -> Iterator[Artifact]:
-    """What the grid is, and its report once there is one."""
+    """The grid's description, and its report if there is one."""
     yield from _text_file(folder.path / GRID_FILE)
     for path in sorted(folder.report.rglob("*")):
         inside = path.relative_to(folder.report)
@@ -55,7 +55,7 @@ def grid_artifacts(folder: GridFolder) -> Iterator[Artifact]:
 
 
 class ArtifactStore:
-    """Puts artifacts where the store keeps them: through its server, or straight into its folder."""
+    """Writes artifacts through the store's server or directly to its folder."""
 
     def __init__(self, store: Store, client: MlflowClient) -> None:
         self._store = store

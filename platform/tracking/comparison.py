@@ -1,7 +1,7 @@
-"""The page of MLflow's web interface that compares global, episodic and combined bonuses, and the link to it.
+"""The MLflow page that compares global, episodic and combined bonuses, and the link to it.
 
-MLflow opens a page as someone left it by a key in the link; what the key means is a tag of the experiment, of the
-kind that its own "share" button writes. We write one for each grid.
+MLflow restores a shared view by a key in the link; the view itself is a tag of the experiment, as written by MLflow's
+"share" button. We write one per grid.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from bonuslab.algorithms.rllib.metrics import METRICS, MLFLOW, RESULTS
 from bonuslab.platform.run.folder import GridDescription
 from bonuslab.platform.tracking import run_description as words
 
@@ -17,35 +18,32 @@ if TYPE_CHECKING:
     from mlflow.entities import Experiment
 
 _TAG = "mlflow.sharedViewState."
-_SECTIONS = {
-    "Results": ("win_rate", "episode_return", "evaluation/sampled/win_rate", "evaluation/greedy/win_rate"),
-    "Bonus": ("bonus/mean", "bonus_episodic/mean", "bonus_global/mean", "bonus/sigma"),
-    "Training": ("entropy", "episode_length", "env_steps_per_second"),
-}
-"""Charts that have no data are not shown."""
 _COLUMNS = ("task", "bonus", "scope", "seed", "status")
 
 
 def save_comparison(client: MlflowClient, experiment: Experiment, description: GridDescription, grid_id: str) -> None:
-    """Leave the page in the store, unless it is there."""
+    """Store the view, unless it is already there."""
     name, value = f"{_TAG}{grid_id}", json.dumps(view_state(description, grid_id))
     if experiment.tags.get(name) != value:
         client.set_experiment_tag(experiment.experiment_id, name, value)
 
 
 def comparison_link(address: str, experiment_id: str, grid_id: str) -> str:
-    """Where a browser finds the comparison on a server at `address`."""
+    """Link to the comparison on a server at `address`."""
     page = f"{address.rstrip('/')}/#/experiments/{experiment_id}/runs"
     return f"{page}?viewStateShareKey={grid_id}&compareRunsMode=CHART&workflowType=machine_learning"
 
 
 def view_state(description: GridDescription, grid_id: str) -> dict[str, Any]:
-    """This grid's trials, averaged over tasks and seeds for each scope and bonus, the headline number first."""
-    sections = dict(_SECTIONS)
-    headline = description.options.get("metric")
-    if headline:
-        rest = [name for name in sections["Results"] if name != headline]
-        sections["Results"] = (words.metric_name(str(headline)), *rest)
+    """This grid's trials, averaged over tasks and seeds per scope and bonus, the headline metric first.
+
+    Charts without data are hidden.
+    """
+    headline = str(description.options.get("metric") or METRICS[0].name)
+    sections = {RESULTS: [words.metric_name(headline)]}
+    for metric in METRICS:
+        if MLFLOW in metric.drawn and metric.name != headline:
+            sections.setdefault(metric.group, []).append(metric.name)
     charts = [
         _chart(metric, number, section) for number, section in enumerate(sections) for metric in sections[section]
     ]

@@ -1,4 +1,4 @@
-"""MLflow's client on one store: the grid's experiment and runs in it, found by their tags or made."""
+"""MLflow's client for one store: the grid's experiment and runs, found by their tags or created."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from bonuslab.platform.run.folder import GridFolder, TrialFolder
-from bonuslab.platform.run.progress_table import STEPS
+from bonuslab.platform.run.rows import STEPS
 from bonuslab.platform.run.state import TrialState
 from bonuslab.platform.tracking import run_description as words
 from bonuslab.platform.tracking.artifacts import PROXY, Artifact, ArtifactStore
@@ -27,18 +27,18 @@ from mlflow import MlflowClient
 from mlflow.entities import Experiment, Metric, Param, Run, RunInfo
 from mlflow.exceptions import MlflowException
 
-PARAMETERS_A_REQUEST = 100
-RUNS_A_PAGE = 500
-_SECONDS_FOR_A_LOCK = 5.0
+PARAMETERS_PER_REQUEST = 100
+RUNS_PER_PAGE = 500
+_LOCK_SECONDS = 5.0
 _TERMINAL = ("FINISHED", "FAILED", "KILLED")
 
 for _name in ("mlflow", "alembic", "sqlalchemy", "urllib3"):
-    # Each problem is told once, in our words, and without the addresses that these print.
+    # Each problem is reported once, in our words, without the addresses that these print.
     logging.getLogger(_name).setLevel(logging.CRITICAL)
 
 
 class Connection:
-    """What a store has of a grid, asked for once; every method that follows sends at once."""
+    """What a store has of a grid, queried once; every method sends immediately."""
 
     def __init__(self, folder: GridFolder, store: Store) -> None:
         self._folder = folder
@@ -50,7 +50,7 @@ class Connection:
         self._grid_id = grid_identity(self._description)
         self._experiment = self._find_experiment()
         self._runs: dict[str, Run] = {}
-        """By the identity of the trial; the grid's own under an empty one."""
+        """By the identity of the trial; the grid's own run under an empty one."""
         self._infos: dict[str, RunInfo] = {}
         self._cursors: dict[str, Cursor] = {}
         for run in self._search():
@@ -59,7 +59,7 @@ class Connection:
         save_comparison(self._client, self._experiment, self._description, self._grid_id)
 
     def trial_run(self, trial: TrialFolder, state: TrialState) -> Cursor:
-        """What the store has of a trial; its run is made if there is none."""
+        """What the store has of a trial; its run is created if there is none."""
         if trial.id not in self._cursors:
             identity = trial_identity(self._description, trial.id)
             if identity not in self._runs:
@@ -72,26 +72,26 @@ class Connection:
         return self._cursors[trial.id]
 
     def started_ms(self, cursor: Cursor) -> int:
-        """When a run began: what the times of its metrics are counted from."""
+        """When a run started; the times of its metrics are relative to it."""
         return self._infos[cursor.run_id].start_time
 
     def log_parameters(self, cursor: Cursor, trial: TrialFolder) -> None:
-        """Say what a trial's settings are; they cannot be changed later."""
-        parameters = words.parameters(self._description, trial.description())
+        """Log a trial's configuration, which cannot be changed later."""
+        parameters = words.parameters(trial.description())
         items = iter([Param(name, value) for name, value in parameters.items()])
-        while some := list(islice(items, PARAMETERS_A_REQUEST)):
+        while some := list(islice(items, PARAMETERS_PER_REQUEST)):
             self._client.log_batch(cursor.run_id, params=some)
 
     def log_metrics(self, cursor: Cursor, metrics: Sequence[Metric]) -> None:
-        """Send numbers in one request."""
+        """Send metrics in one request."""
         self._client.log_batch(cursor.run_id, metrics=metrics)
 
     def put(self, cursor: Cursor, artifact: Artifact) -> None:
         """Add or replace an artifact."""
         self._artifacts.put(cursor.run_id, self._infos[cursor.run_id].artifact_uri, artifact)
 
-    def set_standing(self, cursor: Cursor, mlflow_status: str, status: str, changed_at: float) -> None:
-        """Say where a run stands, if the store does not know it yet."""
+    def set_status(self, cursor: Cursor, mlflow_status: str, status: str, changed_at: float) -> None:
+        """Update the status of a run if the store has another."""
         if status and status != cursor.status:
             self._client.set_tag(cursor.run_id, words.STATUS, status)
             cursor.status = status
@@ -112,20 +112,20 @@ class Connection:
         try:
             return self._client.get_experiment(self._client.create_experiment(name, location))
         except MlflowException as error:
-            # Another grid may have made it between our two questions.
+            # Another grid may have created it in between.
             found = self._client.get_experiment_by_name(name)
             if found is None:
                 raise error
             return found
 
     def _search(self) -> Iterator[Run]:
-        """All runs of this grid, the oldest first."""
+        """All runs of this grid, oldest first."""
         wanted, token = f"tags.`{words.GRID_ID}` = '{self._grid_id}'", None
         while True:
             page = self._client.search_runs(
                 [self._experiment.experiment_id],
                 wanted,
-                max_results=RUNS_A_PAGE,
+                max_results=RUNS_PER_PAGE,
                 order_by=["attributes.start_time ASC"],
                 page_token=token,
             )
@@ -151,17 +151,17 @@ class Connection:
 
 
 def _require_writable(store: Store) -> None:
-    """Fail at once where a database file cannot be written; MLflow would try for minutes."""
+    """Fail at once if a database file cannot be written; MLflow would retry for minutes."""
     if not store.uri.startswith("sqlite:///"):
         return
     path = Path(store.uri.removeprefix("sqlite:///").partition("?")[0])
     path.parent.mkdir(parents=True, exist_ok=True)
-    with closing(sqlite3.connect(path, timeout=_SECONDS_FOR_A_LOCK)) as database:
+    with closing(sqlite3.connect(path, timeout=_LOCK_SECONDS)) as database:
         database.execute("BEGIN IMMEDIATE")
 
 
 def _cursor_of(run: Run, known: Cursor) -> Cursor:
-    """What is in tracking.json if it speaks of this run, corrected by what the store itself says."""
+    """The cursor in tracking.json if it is of this run, corrected by the store."""
     cursor = known if known.run_id == run.info.run_id else Cursor(run_id=run.info.run_id)
     cursor.experiment_id = run.info.experiment_id
     cursor.last_step = int(run.data.metrics.get(STEPS, 0))

@@ -1,4 +1,4 @@
-"""tracking.json: a trial's run in each MLflow store, and how much of the trial is there."""
+"""tracking.json: a trial's run in each MLflow store, and what has been delivered."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bonuslab.platform.run.folder import GridFolder
-from bonuslab.platform.run.progress_table import STEPS
+from bonuslab.platform.run.rows import STEPS, read_rows
 from bonuslab.platform.run.state import write_text
 from bonuslab.platform.tracking.store import Store
 
@@ -20,17 +20,17 @@ class Cursor:
     run_id: str = ""
     experiment_id: str = ""
     last_step: int = 0
-    """Environment steps of the last row that was delivered."""
+    """Environment steps of the last delivered row."""
     mlflow_status: str = ""
     status: str = ""
     described: bool = False
-    """Whether the parameters are there."""
+    """Whether the parameters were delivered."""
     artifacts: dict[str, str] = field(default_factory=dict)
-    """Signature of each artifact that was delivered."""
+    """Signature of each delivered artifact."""
 
 
 def read_tracking(path: Path) -> dict[str, Any]:
-    """What is in a tracking.json; nothing where there is no readable file, for the store itself knows what it has."""
+    """The content of a tracking.json; empty if it is unreadable, since the store itself knows what it has."""
     try:
         values = json.loads(path.read_text())
     except (OSError, ValueError):
@@ -39,14 +39,14 @@ def read_tracking(path: Path) -> dict[str, Any]:
 
 
 def read_cursor(path: Path, key: str) -> Cursor:
-    """The cursor of the store with this `Store.key` in a tracking.json; an empty one where there is none."""
+    """The cursor of the store with this `Store.key` in a tracking.json; empty if there is none."""
     values = read_tracking(path).get("stores", {}).get(key, {})
     known = {item.name for item in fields(Cursor)}
     return Cursor(**{name: value for name, value in values.items() if name in known})
 
 
 def write_cursor(path: Path, key: str, cursor: Cursor) -> None:
-    """Replace one store's cursor if it has changed; what else is in the file stays."""
+    """Replace one store's cursor if it changed, and keep the rest of the file."""
     values = read_tracking(path)
     stores = values.setdefault("stores", {})
     if stores.get(key) != asdict(cursor):
@@ -56,7 +56,7 @@ def write_cursor(path: Path, key: str, cursor: Cursor) -> None:
 
 @dataclass(frozen=True)
 class Undelivered:
-    """What is in a grid's files and not yet in a store."""
+    """What is in a grid's files but not yet in a store."""
 
     trials: int = 0
     rows: int = 0
@@ -66,12 +66,12 @@ class Undelivered:
 
 
 def undelivered(folder: GridFolder, store: Store) -> Undelivered:
-    """Trials with rows or a status that the store does not have, found in the files alone."""
+    """Trials with rows or a status that the store lacks, according to the files alone."""
     trials = all_rows = 0
     for trial in folder.trials():
         cursor = read_cursor(trial.tracking_file, store.key)
-        state, table = trial.state(), trial.rows()
-        rows = int((table[STEPS] > cursor.last_step).sum()) if len(table) else 0
+        state = trial.state()
+        rows = sum(row.get(STEPS, 0) > cursor.last_step for row in read_rows(trial.progress))
         begun = state.status != "waiting" or state.attempts > 0
         trials += rows > 0 or (begun and state.status != cursor.status)
         all_rows += rows

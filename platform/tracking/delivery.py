@@ -1,4 +1,4 @@
-"""From the files of a grid to MLflow: every row once, whatever was cut short before."""
+"""From the files of a grid to MLflow: every row once, despite interruptions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bonuslab.platform.run.folder import TRIALS, GridFolder, TrialFolder
-from bonuslab.platform.run.progress_table import STEPS
+from bonuslab.platform.run.rows import STEPS, Row, RowReader
 from bonuslab.platform.run.state import TrialState
 from bonuslab.platform.tracking import run_description as words
 from bonuslab.platform.tracking.artifacts import Artifact, grid_artifacts, trial_artifacts
@@ -19,17 +19,16 @@ from bonuslab.platform.tracking.cursor import Cursor, write_cursor
 from bonuslab.platform.tracking.identity import GRID_TRACKING
 from bonuslab.platform.tracking.problems import is_about_one_run, sentence
 from bonuslab.platform.tracking.store import Store
-from bonuslab.platform.tracking.tail import ProgressTail, Row
 
 if TYPE_CHECKING:
     from mlflow.entities import Metric
 
     from bonuslab.platform.tracking.connection import Connection
 
-METRICS_A_REQUEST = 1_000
-"""The most MLflow accepts."""
+METRICS_PER_REQUEST = 1_000
+"""MLflow's limit."""
 OnTrial = Callable[[int, int], None]
-"""Called with how many trials are done, of how many."""
+"""Called with the number of trials done and their total."""
 
 
 class Busy(RuntimeError):  # noqa: N818 (it reads as what it is)
@@ -37,23 +36,23 @@ class Busy(RuntimeError):  # noqa: N818 (it reads as what it is)
 
 
 class Delivery:
-    """Brings one store up to date with one grid's files, as often as it is asked to.
+    """Brings one store up to date with one grid's files, as often as called.
 
-    The store decides what is already there: on every new connection the runs are found by their tags and asked for
-    their last step. tracking.json is the copy for those who cannot ask.
+    The store decides what it already has: on every new connection the runs are found by their tags and queried for
+    their last step. tracking.json is a copy for readers without a connection.
     """
 
     def __init__(self, folder: GridFolder, store: Store) -> None:
         self._folder = folder
         self._store = store
         self._connection: Connection | None = None
-        self._tails: dict[str, ProgressTail] = {}
+        self._readers: dict[str, RowReader] = {}
         self._done: dict[str, object] = {}
         self._artifact_problem: str | None = None
         self._lock: int | None = None
 
     def deliver(self, driven: bool, on_trial: OnTrial | None = None) -> str | None:
-        """Deliver all there is; the first problem in one sentence, or None. `driven`: some process runs the grid."""
+        """Deliver everything; the first problem in one sentence, or None. `driven`: some process runs the grid."""
         self._artifact_problem = None
         try:
             self._take_lock()
@@ -70,7 +69,7 @@ class Delivery:
             problem = problem or self._artifact_problem
         except Busy:
             raise
-        except Exception as error:  # whatever MLflow or its database raises must not reach the training
+        except Exception as error:  # no error of MLflow or its database may reach the training
             problem = sentence(error, self._store)
         if problem is not None:
             self._forget()
@@ -83,7 +82,7 @@ class Delivery:
             self._lock = None
 
     def _take_lock(self) -> None:
-        """Two deliveries of one grid would each miss what the other sends. A folder's lock needs no file of its own."""
+        """Two deliveries of one grid would miss each other's rows. Locking the folder needs no extra file."""
         if self._lock is not None:
             return
         descriptor = os.open(self._folder.path / TRIALS, os.O_RDONLY)
@@ -100,14 +99,14 @@ class Delivery:
         return Connection(self._folder, self._store)
 
     def _forget(self) -> None:
-        """After a problem nothing is taken for granted: the next round asks the store what it has."""
+        """After a problem nothing is assumed: the next round asks the store what it has."""
         self._connection = None
         self._done.clear()
-        for tail in self._tails.values():
-            tail.rewind()
+        for reader in self._readers.values():
+            reader.rewind()
 
     def _attempt(self, trial: TrialFolder, state: TrialState, driven: bool) -> str | None:
-        """Deliver one trial if something about it is new; an error that concerns it alone is returned."""
+        """Deliver one trial if it has changed; an error that concerns it alone is returned."""
         files = (trial.state_file, trial.progress, trial.error_file, trial.video, trial.summary)
         seen = (driven, *(_changed(path) for path in files))
         if self._done.get(trial.id) == seen:
@@ -122,7 +121,7 @@ class Delivery:
         return None
 
     def _deliver_trial(self, trial: TrialFolder, state: TrialState, driven: bool) -> None:
-        """Run, parameters, rows and artifacts; the status last, when all it speaks of is there."""
+        """Run, parameters, rows and artifacts; the status last, once everything else is delivered."""
         assert self._connection is not None
         connection = self._connection
         mlflow_status = words.run_status(state, driven)
@@ -132,31 +131,32 @@ class Delivery:
         if not cursor.described:
             connection.log_parameters(cursor, trial)
             cursor.described = True
-        tail = self._tails.setdefault(trial.id, ProgressTail(trial.progress))
+        rows = self._readers.setdefault(trial.id, RowReader(trial.progress)).new_rows()
+        new = [row for row in rows if row.get(STEPS, 0) > cursor.last_step]
         started = connection.started_ms(cursor)
-        for rows in _requests(tail.read(cursor.last_step)):
-            connection.log_metrics(cursor, _metrics(rows, started))
-            cursor.last_step = int(rows[-1][STEPS])
+        for request in _requests(new):
+            connection.log_metrics(cursor, _metrics(request, started))
+            cursor.last_step = int(request[-1][STEPS])
         self._put_new(connection, cursor, trial_artifacts(trial, state))
-        connection.set_standing(cursor, mlflow_status, state.status, state.updated)
+        connection.set_status(cursor, mlflow_status, state.status, state.updated)
         self._remember(trial.tracking_file, cursor)
 
     def _deliver_grid(self, connection: Connection, states: list[TrialState], driven: bool) -> None:
         cursor = connection.grid_run
         self._put_new(connection, cursor, grid_artifacts(self._folder))
         mlflow_status = words.grid_status(states, driven)
-        connection.set_standing(
+        connection.set_status(
             cursor, mlflow_status, "", max((state.updated for state in states), default=time.time())
         )
         self._remember(self._folder.path / GRID_TRACKING, cursor)
 
     def _remember(self, path: Path, cursor: Cursor) -> None:
-        """A disk that is full is no reason not to deliver: the store itself knows what it has."""
+        """A full disk does not stop delivery: the store itself knows what it has."""
         with suppress(OSError):
             write_cursor(path, self._store.key, cursor)
 
     def _put_new(self, connection: Connection, cursor: Cursor, artifacts: Iterable[Artifact]) -> None:
-        """Where files cannot be put (their storage needs a package, an account), numbers are delivered all the same."""
+        """Metrics are delivered even if files cannot be (their storage may need a package or an account)."""
         for artifact in artifacts:
             if self._artifact_problem is None and cursor.artifacts.get(artifact.name) != artifact.signature:
                 try:
@@ -168,11 +168,11 @@ class Delivery:
 
 
 def _requests(rows: list[Row]) -> Iterator[list[Row]]:
-    """Whole rows, as many as fit into one request."""
+    """Complete rows, as many as fit into one request."""
     request: list[Row] = []
     size = 0
     for row in rows:
-        if request and size + len(row) > METRICS_A_REQUEST:
+        if request and size + len(row) > METRICS_PER_REQUEST:
             yield request
             request, size = [], 0
         request.append(row)
@@ -182,7 +182,7 @@ def _requests(rows: list[Row]) -> Iterator[list[Row]]:
 
 
 def _metrics(rows: list[Row], started_ms: int) -> list[Metric]:
-    """The same rows always give the same metrics, times included, so that MLflow knows a repeated one again."""
+    """The same rows give the same metrics, times included, so that MLflow recognises duplicates."""
     from mlflow.entities import Metric
 
     metrics = []

@@ -21,6 +21,7 @@ from bonuslab.platform.tracking.cursor import undelivered
 from bonuslab.platform.tracking.store import DATABASE, mlflow_environment, store_of
 
 _SECONDS_BETWEEN_STARTS = 60.0
+_SECONDS_BETWEEN_ATTEMPTS = 0.1
 
 
 def _to_standard_error(text: str) -> None:
@@ -42,11 +43,11 @@ class Follower:
         self._folder = folder
         self._note = note
         self._process: subprocess.Popen[str] | None = None
+        self._ended: subprocess.Popen[str] | None = None
         self._started_at = 0.0
         self._asked = 0
         self._answered = 0
         self._change = threading.Condition()
-        self._listener: threading.Thread | None = None
 
     def start(self) -> None:
         """Begin to follow; or again, if the process has died."""
@@ -67,8 +68,7 @@ class Follower:
         os.set_blocking(self._process.stdin.fileno(), False)
         # Not on the command line, where everyone on the machine could read a password in the URI.
         self._send({"folder": str(self._folder.path.resolve()), "tracking_uri": self.store.uri})
-        self._listener = threading.Thread(target=self._listen, args=(self._process,), daemon=True)
-        self._listener.start()
+        threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
 
     def wake(self) -> None:
         """Something is new; without this it would be seen a few seconds later."""
@@ -111,16 +111,23 @@ class Follower:
 
     def _ask(self, what: str, timeout_seconds: float) -> bool:
         self._asked += 1
-        asked = self._asked
-        if self._send({"do": what, "number": asked}):
-            with self._change:
-                self._change.wait_for(lambda: self._answered >= asked or not self._alive(), timeout_seconds)
-        if self._answered >= asked:
-            return self.problem is None
-        if not self._alive() and self._listener is not None:
-            self._listener.join(1.0)  # it knows why
-        if self.problem is None:
-            self.problem = f"{self.store.name} was not done within {timeout_seconds:.0f} s"
+        asked, sent, process = self._asked, False, self._process
+        assert process is not None
+        deadline = time.monotonic() + timeout_seconds
+        with self._change:
+            # A broken pipe does not end the wait: the listener reads the last answer and the status of the process.
+            while self._answered < asked and self._ended is not process:
+                sent = sent or self._send({"do": what, "number": asked})
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    break
+                self._change.wait(left if sent else min(left, _SECONDS_BETWEEN_ATTEMPTS))
+            if self._answered >= asked:
+                return self.problem is None
+            if self.problem is None and self._ended is process:
+                self.problem = self._ending(process)
+            elif self.problem is None:
+                self.problem = f"{self.store.name} was not done within {timeout_seconds:.0f} s"
         return False
 
     def _alive(self) -> bool:
@@ -141,11 +148,17 @@ class Follower:
         for line in process.stdout:
             with suppress(ValueError), self._change:
                 self._heard(json.loads(line))
+        process.wait()
         with self._change:
-            if process.wait() != 0 and self.problem is None:
-                self.problem = f"the process that tracks the grid ended with status {process.returncode}"
+            self._ended = process
+            if process.returncode != 0 and self.problem is None:
+                self.problem = self._ending(process)
                 self._note(f"tracking: {self.problem}; training goes on")
             self._change.notify_all()
+
+    @staticmethod
+    def _ending(process: subprocess.Popen[str]) -> str:
+        return f"the process that tracks the grid ended with status {process.returncode}"
 
     def _heard(self, message: dict[str, object]) -> None:
         before, now = self.problem, message.get("problem")

@@ -1,4 +1,4 @@
-"""The ids by which a grid's runs are found again, in whatever store, wherever its folder has gone."""
+"""Ids by which a grid's runs are found in any store, even if its folder has moved."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ GRID_TRACKING = "tracking.json"
 
 
 def grid_identity(description: GridDescription) -> str:
-    """The id that the grid was given when it was begun. Its name is not enough: two grids may share it in one store."""
+    """The id given to the grid when it was started; two grids in one store may share a name."""
     given = description.options.get("id")
     if given:
         return str(given)
-    begun = [description.name, *description.commands[:1]]
-    return hashlib.sha256(json.dumps(begun, sort_keys=True).encode()).hexdigest()[:12]
+    start = [description.name, *description.commands[:1]]
+    return hashlib.sha256(json.dumps(start, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def trial_identity(description: GridDescription, trial: str) -> str:
-    """The id of a trial; one that was begun anew with other settings is another trial."""
+    """The id of a trial; one restarted with another configuration is another trial."""
     generation = description.options.get("generations", {}).get(trial)
     return trial if generation is None else f"{trial}.{generation}"

@@ -1,4 +1,4 @@
-"""MLflow's many exceptions in one sentence each."""
+"""MLflow's exceptions, each in one sentence."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _SENTENCES = (
     ("disk is full", "{store} cannot be written: the disk is full"),
     ("no space left", "{store} cannot be written: the disk is full"),
     ("disk i/o error", "{store} cannot be written: the disk reports an error"),
-    ("out of date", "{store} was written by another version of MLflow; `mlflow db upgrade` changes it"),
+    ("out of date", "{store} was written by another version of MLflow; run `mlflow db upgrade`"),
     ("no module named", "{store} needs a Python package that is not installed ({reason})"),
-    ("error code 401", "{store} refuses us; set MLFLOW_TRACKING_USERNAME and _PASSWORD, or MLFLOW_TRACKING_TOKEN"),
-    ("error code 403", "{store} refuses us; this account may not write there"),
-    ("failed with exception", "{store} does not answer"),
-    ("timed out", "{store} does not answer"),
-    ("too many 50", "{store} answers with errors"),
+    ("error code 401", "{store} denies access; set MLFLOW_TRACKING_USERNAME and _PASSWORD, or MLFLOW_TRACKING_TOKEN"),
+    ("error code 403", "{store} denies access; this account may not write there"),
+    ("failed with exception", "{store} does not respond"),
+    ("timed out", "{store} does not respond"),
+    ("too many 50", "{store} responds with errors"),
 )
 
 
@@ -38,14 +38,14 @@ def is_about_one_run(error: Exception) -> bool:
 
 
 def sentence(error: Exception, store: Store) -> str:
-    """What is wrong, for a user; never with credentials."""
+    """The problem for a user, without credentials."""
     place = ("the tracking server " if store.is_server else "the MLflow store ") + store.name
     text = redacted(str(error))
     reason = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)[:200]
     for sign, known in _SENTENCES:
         if sign in text.lower():
             return known.format(store=place, reason=reason)
-    return f"{place} refuses what we send: {reason}" if _is_answer(error) else f"{place} cannot be used: {reason}"
+    return f"{place} rejects our requests: {reason}" if _is_answer(error) else f"{place} cannot be used: {reason}"
 
 
 def _is_answer(error: Any) -> bool:

@@ -1,4 +1,4 @@
-"""A grid and its trials in MLflow's words: names, tags and parameters of runs."""
+"""A grid and its trials in MLflow's terms: names, tags and parameters of runs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from bonuslab.platform.run.state import TrialState
 GRID_ID = "bonuslab.grid_id"
 TRIAL_ID = "bonuslab.trial_id"
 KIND = "bonuslab.kind"
-"""Tags by which runs are found again; the kind is `grid` or `trial`."""
+"""Tags that identify runs; the kind is `grid` or `trial`."""
 STATUS = "status"
 SERIES = "series"
-"""What MLflow's charts draw as one line: `combined: e3b * rnd`."""
+"""Trials that MLflow's charts draw as one line: `combined: e3b * rnd`."""
 
 _LONGEST_PARAMETER = 6_000
 _LONGEST_NAME = 250
@@ -26,12 +26,12 @@ _NOT_IN_A_NAME = re.compile(r"[^\w\-. :/]")
 
 
 def experiment_name(description: GridDescription) -> str:
-    """MLflow's experiment: all grids of the same experiment of ours, so that they can be compared."""
+    """MLflow's experiment: all grids of one experiment of ours, so that they can be compared."""
     return f"bonuslab/{description.experiment}"
 
 
 def trial_name(trial: TrialDescription) -> str:
-    """What a human calls the trial: `e3b * rnd · MultiRoom-N6-S5 · seed 0`."""
+    """A readable name of the trial: `e3b * rnd · MultiRoom-N6-S5 · seed 0`."""
     labels = trial.labels
     contexts = labels.get("contexts", "")
     parts = [
@@ -45,7 +45,7 @@ def trial_name(trial: TrialDescription) -> str:
 
 
 def series(trial: TrialDescription) -> str:
-    """What differs between trials that are compared: scope, bonus and, where there are any, the variant."""
+    """What distinguishes compared trials: scope, bonus and variant, if any."""
     labels = trial.labels
     scope, bonus, variant = labels.get("scope", ""), labels.get("bonus", ""), labels.get("variant", "")
     name = bonus if bonus == scope else f"{scope}: {bonus}"
@@ -53,7 +53,7 @@ def series(trial: TrialDescription) -> str:
 
 
 def grid_tags(description: GridDescription, grid_id: str) -> dict[str, str]:
-    """Tags of the run that stands for the whole grid."""
+    """Tags of the run that represents the whole grid."""
     command = str(description.commands[-1].get("command", "")) if description.commands else ""
     return _tags({**_shared(description, grid_id), KIND: "grid", "command": command})
 
@@ -68,27 +68,22 @@ def trial_tags(
     return _tags({**trial.labels, **_shared(description, grid_id), **own})
 
 
-def parameters(description: GridDescription, trial: TrialDescription) -> dict[str, str]:
-    """The trial's settings and the numbers they come to, flattened: `preset`, `numbers.learning_rate`, …"""
-    settings = trial.settings
-    # As in `grid.changes.preset_key`, whose module would import PyTorch here.
-    preset = f"{settings.get('algorithm')} {settings.get('preset')}"
-    numbers = description.options.get("presets", {}).get(preset, {})
-    changed, env = dict(settings.get("overrides") or ()), dict(settings.get("env") or ())
+def parameters(trial: TrialDescription) -> dict[str, str]:
+    """The trial's configuration with all hyperparameters, flattened: `preset`, `hyperparameters.lr`, …"""
     return {
         _name(name): redacted(str(value))[:_LONGEST_PARAMETER]
-        for name, value in _flattened({**settings, "overrides": changed, "env": env, "numbers": {**numbers, **changed}})
+        for name, value in _flattened({**trial.config, "hyperparameters": trial.hyperparameters})
         if value is not None and value != ""
     }
 
 
 def metric_name(column: str) -> str:
-    """The column of progress.csv with the signs that MLflow allows."""
+    """The column of progress.csv with the characters that MLflow allows."""
     return _name(column)
 
 
 def run_status(state: TrialState, driven: bool) -> str | None:
-    """MLflow's word for where a trial stands, None before its first attempt; without a driver nothing is running."""
+    """MLflow's status of a trial, None before its first attempt; without a driver nothing is running."""
     if state.status == "finished":
         return "FINISHED"
     if state.status == "failed":
@@ -101,7 +96,7 @@ def run_status(state: TrialState, driven: bool) -> str | None:
 
 
 def grid_status(states: list[TrialState], driven: bool) -> str:
-    """MLflow's word for where a grid stands."""
+    """MLflow's status of a grid."""
     statuses = {state.status for state in states}
     if statuses & {"running", "waiting"}:
         return "RUNNING" if driven else "KILLED"

@@ -24,21 +24,21 @@ _LINES_KEPT = 30
 
 
 class ServerFailed(RuntimeError):  # noqa: N818 (it reads as what it is)
-    """MLflow's server did not start; the text has its own last words."""
+    """MLflow's server did not start; the text is the end of its output."""
 
 
 class MlflowServer:
-    """Entered, it serves a store until it is left."""
+    """A context manager that serves a store."""
 
     def __init__(self, store: Store, host: str, port: int) -> None:
         _require_free(host, port)
         self.address = f"http://{_reachable(host)}:{port}"
-        self._words: deque[str] = deque(maxlen=_LINES_KEPT)
+        self._output: deque[str] = deque(maxlen=_LINES_KEPT)
         self._command = [sys.executable, "-m", "mlflow", "server", "--host", host, "--port", str(port)]
         self._command += ["--workers", "1", "--artifacts-destination", str(store.artifacts)]
-        # In the environment and not on the command line, which everyone on the machine can read.
+        # In the environment: everyone on the machine can read a command line.
         self._environment = {**os.environ, **QUIET, "MLFLOW_BACKEND_STORE_URI": store.uri}
-        # Its job queue is for language models and starts processes of its own.
+        # Its job queue is for language models and starts further processes.
         self._environment["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
 
     def __enter__(self) -> MlflowServer:
@@ -49,11 +49,11 @@ class MlflowServer:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            start_new_session=True,  # the server has children, which end with their group
+            start_new_session=True,  # the server's children end with their group
         )
-        Thread(target=self._keep_words, daemon=True).start()
+        Thread(target=self._keep_output, daemon=True).start()
         try:
-            self._wait_until_it_answers()
+            self._wait_until_ready()
         except BaseException:
             self._stop()
             raise
@@ -65,31 +65,31 @@ class MlflowServer:
         self._stop()
 
     def wait(self) -> int:
-        """Until it ends by itself, which it should not; its status."""
+        """Wait until it ends by itself, which it should not; its exit status."""
         return self._process.wait()
 
-    def last_words(self) -> str:
-        """The end of what it printed, without credentials."""
-        return redacted("\n".join(self._words))
+    def last_output(self) -> str:
+        """The end of its output, without credentials."""
+        return redacted("\n".join(self._output))
 
-    def _keep_words(self) -> None:
+    def _keep_output(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            self._words.append(line.rstrip())
+            self._output.append(line.rstrip())
 
-    def _wait_until_it_answers(self) -> None:
+    def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + SECONDS_TO_START
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
                 raise ServerFailed(
-                    f"MLflow's server ended with status {self._process.returncode}:\n{self.last_words()}"
+                    f"MLflow's server ended with status {self._process.returncode}:\n{self.last_output()}"
                 )
             try:
                 with urllib.request.urlopen(f"{self.address}/health", timeout=2):
                     return
             except (urllib.error.URLError, OSError):
                 time.sleep(0.2)
-        raise ServerFailed(f"MLflow's server did not answer within {SECONDS_TO_START:.0f} s:\n{self.last_words()}")
+        raise ServerFailed(f"MLflow's server did not respond within {SECONDS_TO_START:.0f} s:\n{self.last_output()}")
 
     def _stop(self) -> None:
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -104,22 +104,22 @@ class MlflowServer:
 
 def _require_free(host: str, port: int) -> None:
     if not 0 < port < 65_536:
-        raise InvalidInput(f"port {port} cannot be used; allowed: 1 to 65535")
+        raise InvalidInput(f"invalid port {port}; allowed: 1 to 65535")
     try:
         family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, socket.SOCK_STREAM) as probe:
-            # As the server itself does: a port whose last owner has just left is free.
+            # Like the server itself: a port that was just released is free.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(place)
     except socket.gaierror as error:
-        raise InvalidInput(f"host {host!r} cannot be used: {error.strerror}") from error
+        raise InvalidInput(f"invalid host {host!r}: {error.strerror}") from error
     except OSError as error:
         raise InvalidInput(
-            f"port {port} of {host} cannot be used: {error.strerror}; choose another with --port"
+            f"cannot use port {port} of {host}: {error.strerror}; choose another with --port"
         ) from error
 
 
 def _reachable(host: str) -> str:
-    """The name under which this machine itself reaches a server bound to `host`."""
+    """The host name by which this machine reaches a server bound to `host`."""
     name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"[{name}]" if ":" in name else name

@@ -1,4 +1,4 @@
-"""Which MLflow store a grid's numbers go to: by default one in the grid's own folder, or any tracking URI."""
+"""Which MLflow store a grid uses: by default one in the grid's folder, or any tracking URI."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from bonuslab.platform.run.redaction import is_redacted, redacted
 
 DATABASE = "mlflow.db"
 ARTIFACTS = "mlartifacts"
-"""Where `mlflow ui` looks for artifacts if it is started beside the database and told nothing else."""
+"""Where `mlflow ui` looks for artifacts by default if it is started beside the database."""
 OPTION = "tracking_uri"
-"""Under `GridDescription.options`: the redacted URI, if it is not the grid's own store."""
+"""In `GridDescription.options`: the redacted URI, unless it is the grid's own store."""
 
 _SERVERS = ("http", "https", "databricks")
 _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
@@ -24,19 +24,19 @@ _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
 
 @dataclass(frozen=True)
 class Store:
-    """A place MLflow writes to. `uri` may hold credentials and goes to MLflow alone; `name` is for everyone."""
+    """A place MLflow writes to. `uri` may hold credentials and is passed to MLflow only; `name` is public."""
 
     uri: str
     name: str
     """Without credentials: for messages."""
     key: str
-    """Names it in tracking.json. The grid's own store keeps its key when the folder is moved."""
+    """Identifies it in tracking.json. The grid's own store keeps its key when the folder moves."""
     artifacts: Path | None
-    """Where artifacts are; None where a server looks after them."""
+    """Where artifacts are; None if a server stores them."""
 
     @property
     def is_server(self) -> bool:
-        """Whether the URI is that of a running server."""
+        """Whether the URI is of a running server."""
         return self.artifacts is None
 
 
@@ -48,8 +48,8 @@ def store_of(folder: GridFolder, tracking_uri: str | None = None) -> Store:
         return Store(f"sqlite:///{own}", str(folder.path / DATABASE), DATABASE, own.parent / ARTIFACTS)
     if is_redacted(uri):
         raise InvalidInput(
-            f"the grid in {folder.path} is tracked at {uri}, which needs a password that is kept nowhere; "
-            "give --tracking-uri with it"
+            f"the grid in {folder.path} is tracked at {uri}, which needs a password that is not stored; "
+            "pass it with --tracking-uri"
         )
     scheme = check_tracking_uri(uri)
     if scheme == "sqlite":
@@ -60,18 +60,18 @@ def store_of(folder: GridFolder, tracking_uri: str | None = None) -> Store:
 
 
 def absolute_database(uri: str) -> str:
-    """An sqlite URI that means the same file from every directory."""
+    """An sqlite URI with an absolute path."""
     return f"sqlite:///{Path(uri.removeprefix('sqlite:///')).absolute()}"
 
 
 def check_tracking_uri(uri: str) -> str:
-    """The scheme of a URI that MLflow can use; anything else is refused."""
+    """The scheme of a URI, checked to be one that MLflow supports."""
     if uri == "databricks":
         return uri
     scheme = urlsplit(uri).scheme.partition("+")[0]
     if scheme in ("", "file"):
         raise InvalidInput(
-            f"tracking URI {redacted(uri)!r} is a folder of files, which MLflow has given up; "
+            f"tracking URI {redacted(uri)!r} is a folder of files, which MLflow no longer supports; "
             "use sqlite:///FILE.db or http://HOST:PORT"
         )
     further = {entry.name for entry in entry_points(group="mlflow.tracking_store")}
@@ -90,15 +90,15 @@ QUIET = {
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
     "GIT_PYTHON_REFRESH": "quiet",
 }
-"""MLflow's environment wherever we start it: it sends nothing home and prints no bars."""
+"""MLflow's environment wherever we start it: no telemetry and no progress bars."""
 IMPATIENT = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
 }
-"""Of our own client: a server that does not answer is asked again later, not for minutes on end."""
+"""Of our own client: a server that does not respond is asked again later, not retried for minutes."""
 
 
 def mlflow_environment() -> dict[str, str]:
-    """The environment of a process of ours in which MLflow runs; patience that the user has set stays."""
+    """The environment of our processes that run MLflow; timeouts set by the user are kept."""
     return {**IMPATIENT, **os.environ, **QUIET}

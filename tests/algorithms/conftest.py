@@ -15,7 +15,9 @@ import torch.distributed as dist
 from ray import cloudpickle
 
 from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE
-from bonuslab.algorithms.learning.collectives import Alone, Meeting
+from bonuslab.algorithms.impala.config import IMPALAConfig
+from bonuslab.algorithms.impala.presets import preset
+from bonuslab.algorithms.learning.collectives import Rendezvous, SingleProcess
 from bonuslab.envs.vector_env import FinishedEpisode, Observations, VectorStep
 
 # Workers cannot import what lies under tests/: its classes travel by value.
@@ -39,21 +41,50 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
         ray.shutdown()
 
 
+@pytest.fixture(scope="session")
+def make_config() -> Callable[..., IMPALAConfig]:
+    """`make_config(bonus, envs=…, steps=…, **env_config)`: the laptop preset, small; an update takes milliseconds."""
+
+    def small(bonus: str = "count.global(position)", envs: int = 4, steps: int = 8, **env: Any) -> IMPALAConfig:
+        config = IMPALAConfig().environment("MultiRoom-N2-S4", env_config={"contexts": "inf", **env})
+        preset("laptop").configure(config)
+        config.env_runners(num_envs_per_env_runner=envs, rollout_fragment_length=steps, num_env_runners=1)
+        config.training(num_epochs=1, num_minibatches=2)
+        config.min_time_s_per_iteration = 0.0
+        return config.bonus(bonus)
+
+    return small
+
+
 @pytest.fixture
-def connected() -> Iterator[Callable[[int], list[Alone]]]:
+def connected() -> Iterator[Callable[[int], list[SingleProcess]]]:
     """`connected(n)` makes n replicas in this process, each for a thread of its own."""
     store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-    made: list[Alone] = []
+    made: list[SingleProcess] = []
 
-    def connect(size: int) -> list[Alone]:
-        meetings = [Meeting("127.0.0.1", store.port, f"test/{len(made)}", rank, size, 60.0) for rank in range(size)]
+    def connect(size: int) -> list[SingleProcess]:
+        name = f"test/{len(made)}"
         with ThreadPoolExecutor(size) as pool:
-            made.extend(pool.map(lambda meeting: meeting.join("127.0.0.1", on_gpu=False), meetings))
+            places = [Rendezvous("127.0.0.1", store.port, name, rank, size, 10_000.0) for rank in range(size)]
+            made.extend(pool.map(lambda place: place.join("127.0.0.1", on_gpu=False), places))
         return made[-size:]
 
     yield connect
     for replica in made:
         replica.close()
+
+
+@pytest.fixture(scope="session")
+def wait_until_gone(wait_until: Callable[..., Any]) -> Callable[..., None]:
+    """`wait_until_gone(pid, …)`: returns when these processes have ended."""
+
+    def gone(pid: int) -> bool:
+        try:
+            return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+        except OSError:
+            return True
+
+    return lambda *pids: wait_until(lambda: all(map(gone, pids)))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Upstream's own MiniHack environment, made to play the same level and seeds as ours."""
+"""The upstream MiniHack environment, playing the same levels and seeds as ours."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STATUS = {-1: "step_limit", 0: "running", 1: "died", 2: "won"}
 
 
 class Upstream:
-    """One upstream environment; `reset(context, level)` puts it where ours is."""
+    """One upstream environment; `reset(context, level)` starts the same episode as ours."""
 
     def __init__(self, task: Task, max_steps: int | None = None) -> None:
         settings: dict[str, Any] = {"fix_moon_phase": True}
@@ -38,7 +38,7 @@ class Upstream:
         quit_game = self.env._quit_game
 
         def remember_and_quit(observation: Any, done: bool) -> None:
-            # Upstream quits the game in the arrays that it then returns; what it judged is what was there before.
+            # Upstream quits the game in the arrays that it returns; the outcome depends on what they held before.
             self.final = self._observation(observation)
             quit_game(observation, done)
 
@@ -71,14 +71,14 @@ def _make(task: Task, settings: dict[str, Any]) -> Any:
     if task.applies_key and task.name not in gym.registry:
         assert isinstance(task.levels, KeyRoom)
         return MiniHackKeyRoom(**vars(task.levels), **settings)
-    if task.name.startswith("MiniHack-LavaCrossing"):  # upstream cannot make these
+    if task.name.startswith("MiniHack-LavaCrossing"):  # upstream cannot create these
         return minihack.MiniHackNavigation(des_file=_EMPTY, **settings)
     spec = gym.spec(task.name)
     return gym.envs.registration.load_env_creator(str(spec.entry_point))(**spec.kwargs, **settings)
 
 
 def description_of(level: Level, task: Task) -> str:
-    """The level's text, made the way upstream makes it from a minigrid."""
+    """The level's .des text, generated as upstream does from a minigrid."""
     assert level.map is not None
     generator = minihack.LevelGenerator(map="\n".join(level.map))
     generator.add_goal_pos(level.goal)
@@ -92,7 +92,7 @@ def description_of(level: Level, task: Task) -> str:
 
 
 class Pair:
-    """Our environment and upstream's, which must agree on every step."""
+    """Our environment and upstream's, which must agree at every step."""
 
     def __init__(self, task: Task, max_steps: int | None = None) -> None:
         self.ours = MiniHackEnv(task, max_steps=max_steps)
@@ -102,7 +102,7 @@ class Pair:
         self.actions_taken: set[str] = set()
 
     def play(self, context: int, act: Callable[[dict[str, np.ndarray]], int]) -> str:
-        """Play one episode in both and assert that they are the same; how it ended."""
+        """Play one episode in both, assert that they are the same, and return how it ended."""
         observation, info = self.ours.reset(options={"context": context})
         assert self.ours.level is not None
         expected = self._upstream.reset(context, self.ours.level)
@@ -134,7 +134,7 @@ class Pair:
 
 @pytest.fixture
 def make_pair() -> Iterator[Callable[..., Pair]]:
-    """Makes pairs and closes them after the test."""
+    """Creates pairs and closes them after the test."""
     pairs: list[Pair] = []
 
     def make(task: Task, max_steps: int | None = None) -> Pair:

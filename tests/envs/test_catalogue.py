@@ -9,7 +9,8 @@ import pytest
 
 from bonuslab.envs import catalogue
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.envs.minihack.contexts import Contexts
+from bonuslab.envs.gym import USER_ENVIRONMENTS, UserEnvironment
+from bonuslab.envs.minihack.contexts import MiniHackContexts
 from bonuslab.envs.minihack.family import FAMILY as MINIHACK
 
 
@@ -24,16 +25,55 @@ def test_minihack_names() -> None:
         envs.close()
 
 
-@pytest.mark.parametrize("name", ["MultiRum-N6", "Atari", ""])
-def test_unknown_names_are_refused(name: str) -> None:
-    with pytest.raises(InvalidInput, match="unknown task"):
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("MultiRum-N6", "did you mean MultiRoom-N6"),
+        ("CartPol-v1", "did you mean CartPole-v1"),
+        ("MiniGrid-MultiRom-N6-v0", "did you mean MiniGrid-MultiRoom-N6-v0"),
+        ("Apartmens", "did you mean Apartments"),
+        ("Snail-of-this-tst", "did you mean Snail-of-this-test"),
+        ("", "use a Gymnasium id such as CartPole-v1"),
+    ],
+)
+def test_unknown_names_get_near_ones_of_all_families(
+    name: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(USER_ENVIRONMENTS, "Snail-of-this-test", UserEnvironment(object))  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=f"unknown environment '{name}'; .*{message}"):
         catalogue.canonical_name(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("MiniHack-MultiRoom-N6-v0", "minihack"),
+        ("MultiRoom-N7-S5-Lava", "minihack"),
+        ("MiniGrid-MultiRoom-N6-v0", "gym"),
+        ("CartPole-v1", "gym"),
+        ("ALE/MontezumaRevenge-v5", "gym"),
+        ("bonuslab/MiniHack-KeyRoom-S5-v0", "gym"),
+        ("gymnasium.envs.classic_control:CartPoleEnv", "gym"),
+    ],
+)
+def test_each_name_belongs_to_one_family(name: str, family: str) -> None:
+    assert catalogue.find(name).name == family
+
+
+def test_gymnasium_works_without_minihack(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(module: str) -> None:
+        raise ModuleNotFoundError("No module named 'nle'", name="nle")
+
+    monkeypatch.setattr(catalogue, "import_module", fail)
+    assert catalogue.canonical_name("CartPole-v1") == "CartPole-v1"
+    with pytest.raises(InvalidInput, match="unknown environment 'MultiRoom-N66'.*needs the Python package 'nle'"):
+        catalogue.find("MultiRoom-N66")
 
 
 def test_held_out_envs_ask_for_all_contexts_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     envs = catalogue.make_held_out_vector_env("MultiRoom-N2-S4", 1, contexts="3", seed=1)
     envs.reset()
-    training = Contexts("inf", 1)._range
+    training = MiniHackContexts("inf", 1)._range
     assert not training[0] <= envs.contexts[0] < training[1]
     envs.close()
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bonuslab.envs.minihack import MiniHackEnv, glyphs, make
-from bonuslab.envs.minihack.contexts import Contexts
+from bonuslab.envs.minihack.contexts import MiniHackContexts
 from bonuslab.envs.minihack.known_map import NEIGHBOURS
 from bonuslab.experiments.value_functions.floor_plan import plan_of_level
 from bonuslab.experiments.value_functions.game_states import GameStates
@@ -65,7 +65,7 @@ def follow(env: MiniHackEnv, solution: Solution, context: int, random: np.random
 def test_following_the_values_wins(name: str) -> None:
     env = make(name)
     try:
-        assert wins(env, Contexts(4, seed=11).ids or ()) == {"won": 4}
+        assert wins(env, MiniHackContexts(4, seed=11).ids or ()) == {"won": 4}
     finally:
         env.close()
 
@@ -87,7 +87,7 @@ def test_following_the_values_wins_nearly_always(name: str, num: int) -> None:
     """292 contexts in all; at most one of a task's is lost, because luck decides how long a door resists."""
     env = make(name)
     try:
-        endings = wins(env, Contexts(num, seed=3).ids or (), seed=1)
+        endings = wins(env, MiniHackContexts(num, seed=3).ids or (), seed=1)
     finally:
         env.close()
     print(name, dict(endings))

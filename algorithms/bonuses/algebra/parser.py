@@ -1,8 +1,8 @@
-"""The grammar of bonus expressions: text to tree, with the position of every part. Nothing is evaluated here.
+"""The grammar of bonus expressions: text to syntax tree, with the position of every node. Nothing is evaluated.
 
 sum     := product ("+" product)*
 product := factor ("*" factor)*
-factor  := ["-"] number | "quoted text" | name ["(" [argument ("," argument)*] ")"] | "(" sum ")"
+factor  := ["-"] number | "quoted string" | name ["(" [argument ("," argument)*] ")"] | "(" sum ")"
 argument:= [name "="] sum
 """
 
@@ -20,7 +20,7 @@ from bonuslab.envs.errors import InvalidInput
 P = TypeVar("P")
 MAX_CHARACTERS = 10_000
 MAX_DEPTH = 50
-"""Parentheses within parentheses. Far more than any sensible expression, far less than Python's stack."""
+"""Of parentheses: far more than any sensible expression needs, far less than Python's stack allows."""
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+)
@@ -31,15 +31,15 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _HINTS = {
-    "**": "there are no powers; write e3b * e3b",
-    "-": "there is no subtraction; add a negative multiple: e3b + -0.5 * rnd",
-    "/": "there is no division; multiply by a number: 0.5 * e3b",
+    "**": "powers are not supported; write e3b * e3b",
+    "-": "subtraction is not supported; add a negative multiple: e3b + -0.5 * rnd",
+    "/": "division is not supported; multiply by a number: 0.5 * e3b",
 }
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number, with its sign."""
+    """A number with its sign."""
 
     value: float
     text: str
@@ -48,7 +48,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Quoted:
-    """A text in double quotes."""
+    """A double-quoted string."""
 
     value: str
     position: int
@@ -56,7 +56,7 @@ class Quoted:
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of a call, with its keyword if it has one."""
+    """An argument of a call, positional or keyword."""
 
     keyword: str | None
     value: Node
@@ -65,7 +65,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Name:
-    """A word, perhaps called with arguments."""
+    """A name, with or without arguments."""
 
     name: str
     arguments: tuple[Argument, ...] | None
@@ -91,8 +91,8 @@ class _Token:
     position: int
 
 
-def mistake(text: str, position: int, message: str) -> InvalidInput:
-    """An error that shows where in the expression it is."""
+def syntax_error(text: str, position: int, message: str) -> InvalidInput:
+    """An error that points into the expression."""
     start = max(0, position - 50)
     stop = min(len(text), position + 50)
     shown = "".join(letter if letter.isprintable() else " " for letter in text[start:stop])
@@ -103,14 +103,14 @@ def mistake(text: str, position: int, message: str) -> InvalidInput:
 
 
 def read(text: str) -> Node:
-    """The tree of an expression, or an error at the first character that does not fit."""
+    """The syntax tree of an expression, or an error at the first invalid character."""
     if len(text) > MAX_CHARACTERS:
-        raise InvalidInput(f"a bonus expression of {len(text)} characters is too long; at most {MAX_CHARACTERS}")
+        raise InvalidInput(f"bonus expression too long: {len(text)} characters, at most {MAX_CHARACTERS}")
     return _Reader(text).whole()
 
 
 def shorten(word: str) -> str:
-    """The word, cut where it would flood an error message."""
+    """The word, shortened for error messages."""
     return word if len(word) <= 40 else f"{word[:39]}…"
 
 
@@ -120,7 +120,7 @@ def _tokens(text: str) -> list[_Token]:
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:
-            raise mistake(text, position, _why_no_token(text, position))
+            raise syntax_error(text, position, _why_no_token(text, position))
         if match.lastgroup != "space":
             tokens.append(_Token(str(match.lastgroup), match.group(), position))
         position = match.end()
@@ -132,15 +132,15 @@ def _why_no_token(text: str, position: int) -> str:
     if letter in _HINTS:
         return _HINTS[letter]
     if letter == '"':
-        return "this quoted text has no end"
+        return "unterminated string"
     if letter in "0123456789.":
         word = re.match(r"[0-9A-Za-z_.]*", text[position:])
         return f"{shorten(word.group() if word else letter)!r} is not a number"
-    return f"{letter!r} has no meaning in a bonus expression"
+    return f"unexpected character {letter!r}"
 
 
 class _Reader:
-    """Recursive descent with one token of look-ahead."""
+    """Recursive-descent parser with one token of look-ahead."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -150,10 +150,10 @@ class _Reader:
 
     def whole(self) -> Node:
         if self._here.kind == "end":
-            raise mistake(self._text, 0, "the bonus expression is empty; write `none` for no bonus")
+            raise syntax_error(self._text, 0, "the bonus expression is empty; write `none` for no bonus")
         tree = self._sum()
         if self._here.text == ")":
-            raise mistake(self._text, self._here.position, "this ) closes nothing")
+            raise syntax_error(self._text, self._here.position, "unmatched )")
         if self._here.kind != "end":
             raise self._unexpected("+ or *")
         return tree
@@ -176,15 +176,15 @@ class _Reader:
         if token.kind == "number" or token.text == "-":
             return self._number()
         if self._accept("("):
-            with_parentheses = self._nested(self._sum)
+            inner = self._nested(self._sum)
             self._expect(")")
-            return with_parentheses
+            return inner
         if token.kind == "text":
             self._place += 1
             try:
                 return Quoted(json.loads(token.text), token.position)
             except json.JSONDecodeError:
-                raise mistake(self._text, token.position, "unknown escape in this quoted text") from None
+                raise syntax_error(self._text, token.position, "invalid escape in string") from None
         if token.kind != "name":
             raise self._unexpected("a bonus, a number or (")
         self._place += 1
@@ -201,7 +201,7 @@ class _Reader:
         self._place += 1
         value = float(sign + token.text)
         if not math.isfinite(value):
-            raise mistake(self._text, start, f"{shorten(token.text)} is too large a number")
+            raise syntax_error(self._text, start, f"{shorten(token.text)} is too large")
         return Number(value, sign + token.text, start)
 
     def _arguments(self) -> tuple[Argument, ...]:
@@ -224,7 +224,7 @@ class _Reader:
     def _nested(self, part: Callable[[], P]) -> P:
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise mistake(self._text, self._here.position, f"parentheses are nested deeper than {MAX_DEPTH}")
+            raise syntax_error(self._text, self._here.position, f"parentheses nested deeper than {MAX_DEPTH}")
         result = part()
         self._depth -= 1
         return result
@@ -246,8 +246,8 @@ class _Reader:
     def _unexpected(self, expected: str) -> InvalidInput:
         token = self._here
         if self._text[token.position - 1 : token.position + 1] == "**":
-            return mistake(self._text, token.position - 1, _HINTS["**"])
+            return syntax_error(self._text, token.position - 1, _HINTS["**"])
         if token.text in _HINTS:
-            return mistake(self._text, token.position, _HINTS[token.text])
+            return syntax_error(self._text, token.position, _HINTS[token.text])
         found = "the expression ends" if token.kind == "end" else f"found {shorten(token.text)!r}"
-        return mistake(self._text, token.position, f"expected {expected}, but {found}")
+        return syntax_error(self._text, token.position, f"expected {expected}, but {found}")

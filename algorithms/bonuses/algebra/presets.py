@@ -1,9 +1,9 @@
-"""Named bonuses: what the paper compares. A preset's name stands for its expression, in expressions too.
+"""The bonuses that the paper compares, by name. A preset stands for its expression, in expressions too.
 
-The combined ones are those of the paper's appendix "Algorithm Details for MiniHack Experiments": there the global
-part is NovelD without its episodic indicator and AGAC without its episodic count (the defaults of `noveld` and `agac`),
-because E3B is the episodic part. `x` is the product, `plus` the sum. The stand-alone ones end in `_alone`, so that no
-preset hides a bonus of the same name.
+Combinations follow the paper's appendix "Algorithm Details for MiniHack Experiments", where the global part is NovelD
+without its episodic indicator and AGAC without its episodic count (the defaults of `noveld` and `agac`), because E3B is
+the episodic part. `x` is the product, `plus` the sum. Single bonuses end in `_alone`, so that no preset hides a bonus
+of the same name.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 BETA = 100
-"""Weight β of the global bonus in sums. The paper tuned it over {1, 10, ..., 100000} and reports the results of the
-best value but not the value; 100 is ours, the middle of that range rounded down to a power of ten."""
+"""Weight β of the global bonus in sums. The paper tuned it over {1, 10, ..., 100000} and reports results for the best
+value, but not the value; 100 is ours, the middle of that range rounded down to a power of ten."""
 
 _DETAILS = "paper, appendix Algorithm Details"
 _BETA = f"{_DETAILS}; β = {BETA} is ours (tuned over 1..100000, best value not reported)"
@@ -24,7 +24,7 @@ _E3B_MONTEZUMA = "e3b(encoder=atari, ridge=1)"
 
 @dataclass(frozen=True)
 class Preset:
-    """A name, what it stands for, and where that comes from."""
+    """A name, its expression, and the source of that expression."""
 
     name: str
     expression: str

@@ -1,4 +1,4 @@
-"""Bonuses by name. `@register("name")` on a class is all it takes to use it in expressions."""
+"""Bonuses by name: `@register("name")` on a class makes it usable in expressions."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from bonuslab.algorithms.bonuses.algebra.base import Bonus
-from bonuslab.envs.errors import unknown
+from bonuslab.algorithms.bonuses.algebra.base import Bonus, Scope
+from bonuslab.algorithms.bonuses.algebra.presets import PRESETS
+from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.envs.origin import check_owner
 
 B = TypeVar("B", bound=type[Bonus])
 _NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*")
@@ -17,25 +19,45 @@ _BONUSES: dict[str, type[Bonus]] = {}
 
 
 def register(name: str) -> Callable[[B], B]:
-    """Make the decorated class a dataclass of its parameters and known by `name`."""
+    """Make the decorated class a dataclass of its parameters and register it as `name`."""
 
     def decorate(cls: B) -> B:
-        if not _NAME.fullmatch(name):
-            raise ValueError(f"bonus name {name!r} must be lower-case words joined by dots")
-        known = _BONUSES.get(name)
-        if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise ValueError(f"bonus name {name!r} is taken by {known.__module__}.{known.__qualname__}")
+        check_name(name)
+        check_owner("bonus", name, _BONUSES.get(name), cls)
         for attribute in ("scope", "equation", "when"):
             if not hasattr(cls, attribute):
                 raise TypeError(f"bonus {name!r} must define `{attribute}`")
+        if isinstance(cls.scope, str) and cls.scope not in get_args(Scope):  # a property depends on the parameters
+            raise unknown(f"scope of bonus {name!r}:", cls.scope, get_args(Scope))
         cls.name = name
         cls.__post_init__ = _check_choices_first(getattr(cls, "__post_init__", None))  # type: ignore[attr-defined]
         dataclasses.dataclass(repr=False)(cls)
         cls.__hash__ = lambda self: hash(str(self))  # type: ignore[method-assign]
+        _resolve_types(cls)
         _BONUSES[name] = cls
         return cls
 
     return decorate
+
+
+def check_name(name: object) -> None:
+    """Refuse a name that no expression could hold or that a preset has."""
+    if not isinstance(name, str):
+        raise InvalidInput(f'a bonus needs a name, as in @bonus("speed", scope="episodic"), not {name!r}')
+    if not _NAME.fullmatch(name):
+        raise InvalidInput(f"bonus name {name!r} must be lower-case words joined by dots")
+    if name in PRESETS:
+        raise InvalidInput(f"bonus name {name!r} is the name of a preset; choose another")
+
+
+def _resolve_types(cls: type[Bonus]) -> None:
+    """Evaluate annotations now: where the class is sent, the names of its module are not known."""
+    try:
+        types = get_type_hints(cls)
+    except NameError as error:
+        raise InvalidInput(f"bonus {cls.name!r}: the type of a parameter is unknown: {error}") from error
+    for item in dataclasses.fields(cls):  # type: ignore[arg-type]
+        item.type = types[item.name]
 
 
 def _check_choices_first(then: Callable[[Any], None] | None) -> Callable[[Any], None]:
@@ -43,10 +65,10 @@ def _check_choices_first(then: Callable[[Any], None] | None) -> Callable[[Any], 
 
     @wraps(then or _check_choices_first)
     def check(self: Bonus) -> None:
-        types = get_type_hints(type(self))
-        for field, value in self.parameters().items():
-            if get_origin(types[field]) is Literal and value not in get_args(types[field]):
-                raise unknown(f"{field} of {self.name}", value, map(str, get_args(types[field])))
+        for item in dataclasses.fields(self):  # type: ignore[arg-type]
+            value = getattr(self, item.name)
+            if get_origin(item.type) is Literal and value not in get_args(item.type):
+                raise unknown(f"{item.name} of {self.name}", value, map(str, get_args(item.type)))
         if then is not None:
             then(self)
 

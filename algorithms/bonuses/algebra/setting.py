@@ -1,4 +1,4 @@
-"""What the terms of one bonus expression share: spaces, seed, device, and the networks two terms both use."""
+"""What a bonus is built for (spaces, network family, seed, device), and the models its terms share."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import gymnasium as gym
 import torch
 
-from bonuslab.algorithms.bonuses.models.source import Source
-from bonuslab.algorithms.learning.collectives import Alone
+from bonuslab.algorithms.bonuses.models.shared_model import SharedModel
+from bonuslab.algorithms.learning.collectives import SingleProcess
 
-S = TypeVar("S", bound=Source)
+M = TypeVar("M", bound=SharedModel)
 
 
 @dataclass
 class Setting:
-    """The environment and network family a bonus is built for, and the pool of shared sources."""
+    """The environment's spaces and the network family a bonus is built for, and its shared models."""
 
     observation_space: gym.spaces.Dict
     num_actions: int
@@ -27,38 +27,38 @@ class Setting:
     """Name of the network family (`bonuslab.algorithms.networks`)."""
     seed: int = 0
     device: str = "cpu"
-    replicas: Alone = field(default_factory=Alone)
-    """The copies of this bonus in other workers (DD-PPO), which learn and count as one with it."""
-    sources: dict[str, Source] = field(default_factory=dict)
-    """Networks by key. Two terms that ask for the same key get the same object."""
+    collectives: SingleProcess = field(default_factory=SingleProcess)
+    """Connects the replicas of this bonus in other workers (DD-PPO), which learn and count as one."""
+    models: dict[str, SharedModel] = field(default_factory=dict)
+    """Shared models by key; terms that ask for the same key get the same model."""
+    saved_by_setting: ClassVar[bool] = True
 
-    def share(self, key: str, make: Callable[[], S]) -> S:
-        """The source with this key, made now if it is the first time it is asked for."""
-        if key not in self.sources:
+    def share(self, key: str, make: Callable[[], M]) -> M:
+        """The model with this key, created on first use."""
+        if key not in self.models:
             with self.seeded(key):
-                self.sources[key] = make()
-        return self.sources[key]  # type: ignore[return-value]
+                self.models[key] = make()
+        return self.models[key]  # type: ignore[return-value]
 
     @contextmanager
     def seeded(self, key: str) -> Iterator[None]:
-        """Torch's random numbers from the run's seed and `key` alone, whatever was drawn before."""
+        """Seed torch's generator from the run's seed and `key` alone, whatever was drawn before."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(zlib.crc32(f"{self.seed}/{key}".encode()))  # torch on the CPU uses 32 bits of a seed
             yield
 
     def again(self) -> None:
-        """Let every source learn from the fragment it has just learnt from once more."""
-        for source in self.sources.values():
-            source.again()
+        """Allow every model another update on the same fragment."""
+        for model in self.models.values():
+            model.again()
 
     def state_dict(self) -> dict[str, Any]:
-        """State of every shared source."""
-        return {key: source.state_dict() for key, source in self.sources.items()}
+        """State of every shared model."""
+        return {key: model.state_dict() for key, model in self.models.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The inverse of `state_dict`; the keys must be the same."""
-        if state.keys() != self.sources.keys():
-            raise ValueError(f"saved networks {sorted(state)} do not fit this bonus, which has {sorted(self.sources)}")
-        for key, source in self.sources.items():
-            source.forget()
-            source.load_state_dict(state[key])
+        if state.keys() != self.models.keys():
+            raise ValueError(f"saved models {sorted(state)} do not match this bonus's {sorted(self.models)}")
+        for key, model in self.models.items():
+            model.load_state_dict(state[key])

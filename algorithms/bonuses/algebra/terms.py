@@ -1,4 +1,4 @@
-"""The elementary bonuses of an expression, built once each however often they appear in it."""
+"""The elementary bonuses of an expression, each built once however often it appears."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from bonuslab.envs.errors import InvalidInput
 
 
 class Terms:
-    """What an expression computes, term by term.
+    """The built terms of an expression.
 
-    Terms are told apart by their parameters, not by object: in `e3b + e3b * rnd` there is one E3B, with one episodic
-    memory, whose value enters twice. Building makes copies, so one bonus object may stand in several expressions and
-    each has its own networks and memory; within an expression networks are shared through the setting.
+    Terms are identified by their parameters, not by object: `e3b + e3b * rnd` has one E3B with one episodic memory,
+    whose value enters twice. Building copies, so one bonus object may appear in several expressions, each with its own
+    networks and memory; within an expression the setting shares networks.
     """
 
     def __init__(self, expression: Bonus, setting: Setting) -> None:
@@ -29,14 +29,14 @@ class Terms:
             if term not in self._built:
                 self._built[term] = dataclasses.replace(term).build(setting)  # type: ignore[type-var]
         self.labels = _labels(self._built)
-        """A short name of each term for metrics: its name, numbered where terms share it."""
+        """A short label of each term for metrics: its name, numbered if several terms share it."""
 
     def compute(self, fragment: Fragment) -> dict[Bonus, torch.Tensor]:
         """[T, N] float64 of every term. Advances episodic memory."""
         return {term: self._checked(term, built.compute(fragment), fragment) for term, built in self._built.items()}
 
     def learn(self, fragment: Fragment) -> Metrics:
-        """Train every term after all are computed; metrics as `term/metric`."""
+        """Train every term, after all are computed; metrics as `term/metric`."""
         return {
             f"{self.labels[term]}/{key}": value
             for term, built in self._built.items()
@@ -44,14 +44,14 @@ class Terms:
         }
 
     def state_dict(self) -> dict[str, Any]:
-        """State of every term, by its text."""
+        """State of every term, by expression."""
         return {str(term): built.state_dict() for term, built in self._built.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The inverse of `state_dict`; the terms must be the same."""
         expected = {str(term) for term in self._built}
         if state.keys() != expected:
-            raise InvalidInput(f"saved terms {sorted(state)} do not fit this bonus, whose terms are {sorted(expected)}")
+            raise InvalidInput(f"saved terms {sorted(state)} do not match this bonus's {sorted(expected)}")
         for term, built in self._built.items():
             built.load_state_dict(state[str(term)])
 
@@ -62,12 +62,12 @@ class Terms:
     def _checked(term: Bonus, value: torch.Tensor, fragment: Fragment) -> torch.Tensor:
         expected = fragment.action.shape
         if tuple(value.shape) != expected:
-            raise ValueError(f"bonus '{term}' gave values of shape {list(value.shape)}, not [T, N] = {list(expected)}")
+            raise ValueError(f"bonus '{term}' returned shape {list(value.shape)}, not [T, N] = {list(expected)}")
         return require_finite(f"bonus '{term}'", value.detach().to("cpu", torch.float64))
 
 
 def elementary(expression: Bonus) -> Iterator[Bonus]:
-    """The parts of products and sums, left to right, with repetitions."""
+    """The elementary bonuses of products and sums, left to right, with repetitions."""
     from bonuslab.algorithms.bonuses.algebra.combinators import Composite
 
     if not isinstance(expression, Composite):

@@ -1,1 +1,1 @@
-"""What of a state is counted."""
+"""What of a state is counted. Importing `bonuslab.algorithms.bonuses` registers every feature here."""

@@ -1,4 +1,4 @@
-"""What is counted in environments of pictures: rooms and places of Montezuma's Revenge, glimpses of Habitat."""
+"""Features of pixel environments: rooms and positions in Montezuma's Revenge, glimpses in Habitat."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bonuslab.algorithms.bonuses.features.state_features import Array, Observati
 from bonuslab.algorithms.bonuses.memory.hashing import chain, hash_rows, pair_keys
 
 GLIMPSE_STEP = 1000
-"""A glimpse is every thousandth number of the pictures (paper, appendix Habitat: NovelD's counts)."""
+"""A glimpse is every thousandth value of the images (paper, appendix Habitat: NovelD's counts)."""
 
 
 @state_feature("room", "room")
@@ -19,14 +19,14 @@ def room(observations: Observations) -> Array:
 
 @state_feature("position", "room", "position")
 def position(observations: Observations) -> Array:
-    """Where the agent stands: the room, and x and y within it."""
+    """The agent's position: the room, and x and y within it."""
     place = observations["position"].astype(np.int64)
     return pair_keys(observations["room"][:, 0], place[:, 0] * 256 + place[:, 1])
 
 
 @state_feature("glimpse", "rgb", "depth", "gps", "compass")
 def glimpse(observations: Observations) -> Array:
-    """A thousandth of the pictures, and where they were taken."""
+    """Every thousandth value of the images, and where they were taken."""
     keys = hash_rows(observations["gps"])
     keys = chain(keys, hash_rows(observations["compass"]))
     for name in ("rgb", "depth"):

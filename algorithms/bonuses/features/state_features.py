@@ -1,21 +1,22 @@
-"""What of a state is counted: each feature turns observations into 64-bit keys, one a state.
+"""What of a state is counted: a feature turns observations into 64-bit keys, one per state.
 
-Equal features always get equal keys. Different ones get different keys unless the hash collides: with n distinct
+Equal features always get equal keys. Different features get different keys unless the hash collides: with n distinct
 states the chance of any collision is about n² / 2⁶⁵, that is 3e-6 for ten million. Positions never collide, because
 their two coordinates are mixed one-to-one.
 
-A new environment adds its own feature in its own file, under a name of its own or, as `pixel_features.py` does for
-`position`, under a name that means the same elsewhere; which one is meant depends on what the environment shows.
+A new environment adds features in its own file, under a new name or, as `pixel_features.py` does for `position`, under
+a name that means the same elsewhere; the environment's observations decide which one is used.
 
-    @state_feature("room", "room")
-    def room(observations: Observations) -> Array:
-        return hash_rows(observations["room"])
+    @state_feature("corner", "blstats")
+    def corner(observations: Observations) -> Array:
+        return observations["blstats"][:, :2] < 10
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import gymnasium as gym
 import numpy as np
@@ -23,58 +24,81 @@ import numpy as np
 from bonuslab.algorithms.bonuses.memory.hashing import chain, hash_rows, hash_texts, pair_keys
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.envs.origin import check_owner, origin_of
 
 Array = np.ndarray
 Observations = Mapping[str, Array]
+F = TypeVar("F", bound=Callable[[Observations], Any])
 
 
 @dataclass(frozen=True)
 class StateFeature:
-    """A named function from a batch of observations to 64-bit keys."""
+    """A named function of a batch of observations."""
 
     name: str
     needs: tuple[str, ...]
-    """Observation keys it reads; none means that it takes whatever there is."""
-    keys: Callable[[Observations], Array]
-    """{key: [B, ...]} -> [B] uint64."""
+    """Observation keys it reads; empty means all there are."""
+    function: Callable[[Observations], Any]
+    """{key: [B, ...]} -> [B] uint64 keys, or any array [B, ...] to be hashed."""
+
+    def keys(self, observations: Observations) -> Array:
+        """{key: [B, ...]} -> [B] uint64."""
+        size = len(next(iter(observations.values())))
+        values = np.asarray(self.function(observations))
+        if values.dtype == object or values.ndim == 0 or len(values) != size:
+            raise InvalidInput(
+                f"state feature {self.name!r} ({origin_of(self.function).place}) must return one row per state, "
+                f"[{size}, ...], not {values.dtype} {list(values.shape)}"
+            )
+        return values if values.dtype == np.uint64 and values.ndim == 1 else hash_rows(values)
 
 
-_FEATURES: dict[str, list[StateFeature]] = {}
+_FEATURES: dict[tuple[str, tuple[str, ...]], StateFeature] = {}
+"""By name and needs."""
 
 
-def state_feature(name: str, *needs: str) -> Callable[[Callable[[Observations], Array]], StateFeature]:
-    """Make the decorated function {key: [B, ...]} -> [B] uint64 a feature that counts can use by `name`."""
+def state_feature(name: str, *needs: str) -> Callable[[F], F]:
+    """Register the decorated function {key: [B, ...]} -> [B, ...] as the feature `name` of the observations `needs`.
 
-    def decorate(keys: Callable[[Observations], Array]) -> StateFeature:
-        known = _FEATURES.setdefault(name, [])
-        same = [other for other in known if other.needs == needs]
-        for other in same:
-            if other.keys.__module__ != keys.__module__:
-                raise ValueError(f"state feature {name!r} is taken by {other.keys.__module__}")
-            known.remove(other)
-        known.append(StateFeature(name, needs, keys))
-        return known[-1]
+    It returns [B] uint64 keys or any other array [B, ...], which is hashed. A row must depend on its own state alone.
+    """
+    if not isinstance(name, str) or not name.isidentifier():
+        raise InvalidInput(f'a state feature needs a name, as in @feature("corner", "blstats"), not {name!r}')
+
+    def decorate(function: F) -> F:
+        for other in _named(name):
+            earlier = other.function is not function and origin_of(other.function).same_as(origin_of(function))
+            if other.needs == needs:
+                check_owner("state feature", name, other.function, function)
+            elif earlier:  # a cell that runs again with other needs leaves nothing behind
+                del _FEATURES[name, other.needs]
+        _FEATURES[name, needs] = StateFeature(name, needs, function)
+        return function
 
     return decorate
 
 
 def check_feature(name: str) -> None:
-    """Refuse a name that no feature has, whatever the environment."""
-    if name not in _FEATURES:
-        raise unknown("state feature", name, _FEATURES)
+    """Refuse an unknown name, whatever the environment."""
+    if not _named(name):
+        raise unknown("state feature", name, {known for known, _ in _FEATURES})
 
 
 def feature_of(name: str, space: gym.spaces.Dict) -> StateFeature:
-    """The feature of this name that reads what the environment shows."""
+    """The feature of this name whose observations the environment has."""
     check_feature(name)
-    for feature in _FEATURES[name]:
+    for feature in _named(name):
         if all(key in space.spaces for key in feature.needs):
             return feature
-    needs = ", or ".join(" and ".join(map(repr, feature.needs)) for feature in _FEATURES[name])
+    needs = ", or ".join(" and ".join(map(repr, feature.needs)) for feature in _named(name))
     raise InvalidInput(
         f"state feature {name!r} needs the observation {needs}; "
         f"this environment shows {', '.join(sorted(space.spaces))}"
     )
+
+
+def _named(name: str) -> list[StateFeature]:
+    return [feature for feature in _FEATURES.values() if feature.name == name]
 
 
 def fragment_keys(feature: StateFeature, fragment: Fragment) -> Array:
@@ -89,14 +113,14 @@ def fragment_keys(feature: StateFeature, fragment: Fragment) -> Array:
 
 @state_feature("position", "blstats")
 def position(observations: Observations) -> Array:
-    """Where the agent stands: x and y of the status line."""
+    """The agent's position: x and y of the status line."""
     blstats = observations["blstats"]
     return pair_keys(blstats[:, 0], blstats[:, 1])
 
 
 @state_feature("message", "message")
 def message(observations: Observations) -> Array:
-    """The message's text up to its end; blank ones are equal, however they are padded."""
+    """The text of the message; padding does not count."""
     return hash_texts(np.ascontiguousarray(observations["message"], dtype=np.uint8))
 
 
@@ -108,7 +132,7 @@ def glyphs(observations: Observations) -> Array:
 
 @state_feature("observation")
 def observation(observations: Observations) -> Array:
-    """All that the agent sees. NetHack's status line holds the turn number where the task shows it."""
+    """The whole observation. NetHack's status line includes the turn number if the task shows it."""
     first, *others = sorted(observations)
     keys = hash_rows(observations[first])
     for name in others:

@@ -1,1 +1,1 @@
-"""What bonuses remember: counts, episodes and covariances."""
+"""Memories of bonuses: counts, episodes and covariances."""

@@ -1,8 +1,8 @@
-"""How often each 64-bit key has been seen: an open-addressing hash table that numba updates in order.
+"""Counts of 64-bit keys: an open-addressing hash table updated in order by numba.
 
-A slot is a pair (key, count) of 64-bit words, 16 bytes that share a cache line; a slot is free where its count is 0,
-so every key is allowed, 0 and 2⁶⁴ − 1 included. The table doubles when 5/8 full: ten million keys take 268 MB, and
-403 MB while the last doubling lasts.
+A slot is a pair (key, count) of 64-bit words, 16 bytes on one cache line; a slot is free if its count is 0, so every
+key is allowed, including 0 and 2⁶⁴ − 1. The table doubles when 5/8 full: ten million keys take 268 MB, and 403 MB
+during the last doubling.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ONE = np.uint64(1)
 
 @numba.njit(cache=True, inline="always")
 def slot_of(table: Array, key: np.uint64) -> np.uint64:
-    """The slot that holds `key`, or the free one where it belongs."""
+    """The slot of `key`, or the free slot where it belongs."""
     last = np.uint64(table.shape[0] - 1)
     slot = mix(key) & last
     while table[slot, 1] != 0 and table[slot, 0] != key:
@@ -42,7 +42,7 @@ def _resized(table: Array, capacity: int) -> Array:
 
 @numba.njit(cache=True)
 def count_in_order(table: Array, size: int, keys: Array, counts: Array) -> tuple[Array, int]:
-    """Count each key; `counts` receives how often it has been seen by then. Gives back the table and its size."""
+    """Count each key; `counts` receives its count so far. Returns the table and its size."""
     for row in range(keys.shape[0]):
         slot = slot_of(table, keys[row])
         if table[slot, 1] == 0:
@@ -59,10 +59,10 @@ def count_in_order(table: Array, size: int, keys: Array, counts: Array) -> tuple
 def count_episodes(
     table: Array, size: int, current: Array, following: Array, first: Array, visits: Array
 ) -> tuple[Array, int]:
-    """Count one environment's states s_t [T] and s_{t+1} [T], forgetting all where an episode starts.
+    """Count the states s_t [T] and s_{t+1} [T] of one env, clearing the table at episode starts.
 
-    `visits` [T, 2] receives N_e(s_t) before and N_e(s_{t+1}) after s_{t+1} is counted. An empty table counts the
-    environment's first row too: it is the first state known of its episode.
+    `visits` [T, 2] receives N_e(s_t) before and N_e(s_{t+1}) after s_{t+1} is counted. An empty table also counts the
+    first row: it is the first known state of its episode.
     """
     for t in range(current.shape[0]):
         if first[t] or size == 0:
@@ -72,12 +72,6 @@ def count_episodes(
             visits[t, 0] = table[slot_of(table, current[t]), 1]
         table, size = count_in_order(table, size, following[t : t + 1], visits[t, 1:])
     return table, size
-
-
-@numba.njit(cache=True)
-def _look_up(table: Array, keys: Array, counts: Array) -> None:
-    for row in range(keys.shape[0]):
-        counts[row] = table[slot_of(table, keys[row]), 1]
 
 
 class CountTable:
@@ -91,19 +85,13 @@ class CountTable:
         return self.size
 
     def count(self, keys: Array) -> Array:
-        """[n] uint64: how often each of these keys [n] has been seen, itself and those before it included."""
+        """[n] uint64: the count of each key [n] so far, including itself and the keys before it."""
         counts = np.empty(len(keys), np.uint64)
         self.table, self.size = count_in_order(self.table, self.size, keys, counts)
         return counts
 
-    def look_up(self, keys: Array) -> Array:
-        """[n] uint64: how often each of these keys has been counted."""
-        counts = np.empty(len(keys), np.uint64)
-        _look_up(self.table, keys, counts)
-        return counts
-
     def state_dict(self) -> dict[str, Any]:
-        """Keys and their counts, without the free slots and in no particular order."""
+        """Keys and counts without free slots, in no particular order."""
         used = self.table[:, 1] != 0
         return {"keys": self.table[used, 0], "counts": self.table[used, 1]}
 
@@ -118,7 +106,7 @@ class CountTable:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> CountTable:
-        """A table with these contents."""
+        """A table restored from `state_dict`."""
         made = cls()
         made.load_state_dict(state)
         return made

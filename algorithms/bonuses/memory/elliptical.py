@@ -1,26 +1,26 @@
-"""The elliptical bonus b_t = φ_tᵀ [Σ_{i<t} φ_i φ_iᵀ + λI]⁻¹ φ_t of every step of an episode, exactly and in blocks.
+"""The elliptical bonus b_t = φ_tᵀ [Σ_{i<t} φ_i φ_iᵀ + λI]⁻¹ φ_t of every step of an episode, exact and in blocks.
 
 With Φ the episode's features as rows, divided by √λ, and LLᵀ = I + ΦΦᵀ, Woodbury's identity gives b_t = L_tt² − 1: one
-Cholesky factorisation yields the bonuses of a whole episode, where the rank-one update writes a d × d matrix a step.
+Cholesky factorisation yields the bonuses of a whole episode; rank-one updates would write a d × d matrix per step.
 
-- An episode up to about d steps keeps Φ and L. A further block F extends L by W = L⁻¹ΦFᵀ and the Cholesky factor M of
-  I + FFᵀ − WᵀW: t d + t² operations a step.
-- A longer episode keeps the d × d root of its covariance instead (`CovarianceRoot`): d² operations a step, whatever
-  its length, and no more memory.
-- Forming ΦΦᵀ squares the condition number, and the error of b grows as 1e-16 ‖φ‖²/λ. Features large enough for
-  that to matter (‖φ‖²/λ > 1e6) go to the root at once, whose error grows as the square root of that.
+- Episodes of up to about d steps keep Φ and L. A further block F extends L by W = L⁻¹ΦFᵀ and the Cholesky factor M of
+  I + FFᵀ − WᵀW: t d + t² operations per step.
+- Longer episodes keep the d × d root of their covariance instead (`CovarianceRoot`): d² operations per step and
+  constant memory, whatever their length.
+- Forming ΦΦᵀ squares the condition number: the error of b grows as 1e-16 ‖φ‖²/λ. Large features (‖φ‖²/λ > 1e6) use the
+  root from the start, whose error grows as the square root of that.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from scipy.linalg import solve_triangular
 
+from bonuslab.algorithms.bonuses.algebra.stateful import Stateful
 from bonuslab.algorithms.bonuses.memory.covariance_root import CovarianceRoot, bonus_of_factor
 from bonuslab.algorithms.bonuses.memory.episode_memory import EpisodeMemory
 from bonuslab.algorithms.data.finite import require_finite
@@ -29,17 +29,14 @@ from bonuslab.algorithms.data.segments import segments
 
 Array = np.ndarray
 LARGEST_GRAM_ENERGY = 1e6
-"""‖φ‖²/λ up to which the Gram matrix is accurate enough: b is then right to 1e-8 (measured: 1e-11 at 1e4)."""
+"""‖φ‖²/λ up to which the Gram matrix is accurate enough: the error of b is below 1e-8 (measured: 1e-11 at 1e4)."""
 _SHORTEST_SWITCH = 128
-"""Steps up to which the Gram factor is kept even where d is smaller."""
+"""Steps up to which the Gram factor is kept even if d is smaller."""
 
 
 @dataclass(frozen=True)
 class EllipticalMemory:
-    """What the bonus remembers of one episode: its steps' Gram factor, or the root of its covariance.
-
-    Memories are never changed, only replaced, so a saved one stays what it was.
-    """
+    """Memory of one episode: its Gram factor, or the root of its covariance. Immutable, so saved states stay valid."""
 
     steps: int = 0
     rows: Array | None = None
@@ -47,15 +44,15 @@ class EllipticalMemory:
     factor: Array | None = None
     """[t, t] float64: L."""
     root: CovarianceRoot | None = None
-    """[d, d], once the episode is long or its features are large."""
+    """[d, d], for long episodes or large features."""
 
     def extend(self, block: Array, keep: bool = True) -> tuple[Array, EllipticalMemory]:
-        """Bonuses [m] of the episode's next steps, from their features / √λ [m, d], and the memory after them.
+        """Bonuses [m] of the episode's next steps, from their features / √λ [m, d], and the updated memory.
 
-        `keep=False` says that the episode ends with the block; the memory returned is then an empty one.
+        `keep=False` if the episode ends with the block: the memory returned is then empty.
         """
         short = self.root is None and self.steps + len(block) <= max(block.shape[1], _SHORTEST_SWITCH)
-        with np.errstate(over="ignore"):  # what overflows is named below
+        with np.errstate(over="ignore"):  # reported below
             gram = block @ block.T if short else None  # [m, m]
             energy = np.einsum("md,md->m", block, block) if gram is None else gram.diagonal().copy()
         largest = float(energy.max())  # NaN if any is
@@ -95,18 +92,18 @@ class EllipticalMemory:
         return bonus, EllipticalMemory(t + m, rows=np.concatenate([self.rows, block]), factor=whole)
 
 
-class EpisodicElliptical:
-    """The elliptical bonus of all environments of a fragment, with each environment's running episode remembered."""
+class EpisodicElliptical(Stateful):
+    """The elliptical bonus of all envs of a fragment, with a memory of each env's running episode."""
 
     def __init__(self, ridge: float) -> None:
         self._scale = 1 / np.sqrt(ridge)
         self._memory: EpisodeMemory[EllipticalMemory] = EpisodeMemory(EllipticalMemory)
 
     def compute(self, fragment: Fragment, features: torch.Tensor, pay_first: bool) -> torch.Tensor:
-        """[T, N] float64 from features of s_t [T, N, d]; call it once a fragment, in order.
+        """[T, N] float64 from features of s_t [T, N, d]; call it once per fragment, in order.
 
-        With `pay_first` false the first step of a memory, whose covariance is the ridge alone, pays nothing.
-        VectorEnv are handled one by one: on a CPU that is faster than padding their episodes to a common length.
+        Without `pay_first` the first step of a memory, whose covariance is the ridge alone, gets no bonus. Envs are
+        processed one by one: on a CPU that is faster than padding their episodes to a common length.
         """
         rows = features.detach().cpu().numpy()
         bonus = np.empty(rows.shape[:2])
@@ -121,11 +118,3 @@ class EpisodicElliptical:
             if stop == len(rows):
                 self._memory.store(fragment, n, after)
         return torch.from_numpy(bonus).to(features.device)
-
-    def state_dict(self) -> dict[str, Any]:
-        """The running episodes, by environment."""
-        return self._memory.state_dict()
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The inverse of `state_dict`."""
-        self._memory.load_state_dict(state)

@@ -1,4 +1,4 @@
-"""What a bonus remembers of each environment's running episode between fragments."""
+"""Memory of each env's running episode, kept across fragments."""
 
 from __future__ import annotations
 
@@ -11,40 +11,37 @@ M = TypeVar("M")
 
 
 class EpisodeMemory(Generic[M]):
-    """One memory of type M for every environment, kept only while the same episode runs on without a gap.
+    """One memory of type M per env, kept while the same episode continues without a gap.
 
-    `recall` hands out the memory an environment's first row continues, or a fresh one; `store` puts back the memory
-    after the last row. A fragment that was lost (a gap in `sequence`) or another episode number means a fresh
-    memory, so that nothing leaks from one episode into another.
+    `recall` returns the memory that the env's first row continues, or a fresh one; `store` keeps the memory after the
+    last row. A lost fragment (a gap in `sequence`) or another episode number gives a fresh memory, so nothing leaks
+    between episodes.
     """
 
     def __init__(self, fresh: Callable[[], M]) -> None:
-        self._fresh = fresh
+        self.fresh = fresh
+        """Makes a memory for an episode that starts inside the fragment."""
         self._kept: dict[int, tuple[int, int, M]] = {}
 
     def recall(self, fragment: Fragment, column: int) -> M:
-        """The memory of the episode that row 0 of this column belongs to."""
+        """The memory of the episode in row 0 of this column."""
         kept = self._kept.get(int(fragment.env_index[column]))
         if kept is None or fragment.first[0, column]:
-            return self._fresh()
+            return self.fresh()
         sequence, episode, memory = kept
         continues = sequence + 1 == fragment.sequence[column] and episode == fragment.episode[0, column]
-        return memory if continues else self._fresh()
+        return memory if continues else self.fresh()
 
     def store(self, fragment: Fragment, column: int, memory: M) -> None:
-        """Keep `memory` for the episode that the row after the last step belongs to."""
+        """Keep `memory` for the episode in the last row of this column."""
         self._kept[int(fragment.env_index[column])] = (
             int(fragment.sequence[column]),
             int(fragment.episode[-1, column]),
             memory,
         )
 
-    def fresh(self) -> M:
-        """A memory for an episode that starts inside the fragment."""
-        return self._fresh()
-
     def state_dict(self) -> dict[str, Any]:
-        """Everything remembered, by environment."""
+        """All memories, by env index."""
         return {"kept": dict(self._kept)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""N_e(s): how often a state has been visited within its episode, for every environment, across fragments."""
+"""N_e(s): visits to a state within its episode, for every env, across fragments."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Visits:
-    """Visits within the episode, each state's present one included."""
+    """Visits within the episode, including the present one."""
 
     current: Array
-    """[T, N] float64: N_e(s_t) as the action was taken."""
+    """[T, N] float64: N_e(s_t) when the action was taken."""
     following: Array
-    """[T, N] float64: N_e(s_{t+1}) once s_{t+1} is reached."""
+    """[T, N] float64: N_e(s_{t+1}) after reaching s_{t+1}."""
 
 
 class EpisodicCounter:
-    """Counts a feature of the states of each environment's running episode.
+    """Counts a state feature within each env's running episode.
 
-    The episode's first state is a visit too. After a lost fragment the environment starts anew with the first state it
-    shows, as if the episode had begun there.
+    The first state of an episode counts as a visit. After a lost fragment the env starts over, as if the episode had
+    begun there.
     """
 
     def __init__(self, feature: str, setting: Setting) -> None:
@@ -38,7 +38,7 @@ class EpisodicCounter:
         self._memory: EpisodeMemory[CountTable] = EpisodeMemory(CountTable)
 
     def count(self, fragment: Fragment) -> Visits:
-        """Count the fragment's states; call it once a fragment, in order."""
+        """Count the fragment's states; call it once per fragment, in order."""
         T, N = fragment.action.shape
         keys = fragment_keys(self._feature, fragment)
         current = np.ascontiguousarray(keys[: T * N].reshape(T, N).T)  # [N, T]
@@ -54,20 +54,11 @@ class EpisodicCounter:
         return Visits(visits[:, :, 0].T.astype(np.float64), visits[:, :, 1].T.astype(np.float64))
 
     def state_dict(self) -> dict[str, Any]:
-        """The running episodes' counts, by environment."""
+        """Counts of the running episodes, by env index."""
         kept = self._memory.state_dict()["kept"]
-        envs = {
-            env_index: (sequence, episode, counts.state_dict())
-            for env_index, (sequence, episode, counts) in kept.items()
-        }
-        return {"feature": self._feature.name, "envs": envs}
+        return {"envs": {n: (*place, counts.state_dict()) for n, (*place, counts) in kept.items()}}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The inverse of `state_dict`."""
-        if state["feature"] != self._feature.name:
-            raise ValueError(f"saved counts are of {state['feature']!r}, this bonus counts {self._feature.name!r}")
-        kept = {
-            env_index: (sequence, episode, CountTable.from_state(counts))
-            for env_index, (sequence, episode, counts) in state["envs"].items()
-        }
+        kept = {n: (*place, CountTable.from_state(counts)) for n, (*place, counts) in state["envs"].items()}
         self._memory.load_state_dict({"kept": kept})

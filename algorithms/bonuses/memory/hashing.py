@@ -1,4 +1,4 @@
-"""64-bit keys of arrays, a batch at a time: what stands in for a state in count tables."""
+"""64-bit hash keys of arrays, batched: they represent states in count tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BLOCK = 32
 
 @numba.njit(cache=True, inline="always")
 def mix(key: np.uint64) -> np.uint64:
-    """A one-to-one scrambling of 64 bits in which every input bit moves half of the output (SplitMix64's)."""
+    """SplitMix64's bijective mixing of 64 bits: every input bit flips half of the output bits on average."""
     key = (key ^ (key >> _S30)) * _MIX_1
     key = (key ^ (key >> _S27)) * _MIX_2
     return key ^ (key >> _S31)
@@ -29,8 +29,7 @@ def mix(key: np.uint64) -> np.uint64:
 
 @numba.njit(cache=True, inline="always")
 def _absorb(state: np.uint64, word: np.uint64) -> np.uint64:
-    # One-to-one in the word for a given state and the other way round, so two rows that differ in one word
-    # never collide.
+    # Bijective in the word for a given state and vice versa, so rows that differ in one word never collide.
     word = word * _WORD
     state = (state ^ word ^ (word >> _S32)) * _MIX_1
     return state ^ (state >> _S32)
@@ -75,7 +74,7 @@ def _scramble(key: np.uint64) -> np.uint64:
 
 
 def pair_keys(first: Array, second: Array) -> Array:
-    """[B] uint64: a key for each pair of 32-bit integers; different pairs never share one."""
+    """[B] uint64: a unique key for each pair of 32-bit integers."""
     low = second.astype(np.int64) & np.int64(0xFFFFFFFF)
     return _scramble(((first.astype(np.int64) << 32) | low).view(np.uint64))
 
@@ -90,7 +89,7 @@ def hash_rows(rows: Array) -> Array:
     if size % 8 == 0:
         _hash_words(data.view(np.uint64), out)
         return out
-    padded = np.zeros((_BLOCK, size + -size % 8), np.uint8)  # small enough to stay in the cache
+    padded = np.zeros((_BLOCK, size + -size % 8), np.uint8)  # small enough for the cache
     for start in range(0, len(rows), _BLOCK):
         block = data[start : start + _BLOCK]
         padded[: len(block), :size] = block
@@ -99,7 +98,7 @@ def hash_rows(rows: Array) -> Array:
 
 
 def hash_texts(texts: Array) -> Array:
-    """[B] uint64: a key of each zero-terminated text of [B, L] uint8, without the spaces at its end."""
+    """[B] uint64: a key of each zero-terminated text of [B, L] uint8, without trailing spaces."""
     out = np.empty(len(texts), np.uint64)
     _hash_texts(texts, out)
     return out

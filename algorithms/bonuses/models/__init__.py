@@ -1,1 +1,1 @@
-"""Where features come from: networks that several terms of an expression share."""
+"""Networks that several terms of an expression share."""

@@ -1,8 +1,6 @@
-"""AGAC's adversary: a policy network that learns, slowly, to predict what the agent's policy does."""
+"""AGAC's adversary: a policy network that learns, slowly, to predict the agent's policy."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,7 +9,7 @@ from torch.nn import functional
 from bonuslab.algorithms.bonuses.algebra.setting import Setting
 from bonuslab.algorithms.bonuses.memory.episode_memory import EpisodeMemory
 from bonuslab.algorithms.bonuses.models.optimiser import ClippedAdam
-from bonuslab.algorithms.bonuses.models.source import Source
+from bonuslab.algorithms.bonuses.models.shared_model import SharedModel
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.data.tensors import as_tensor
 from bonuslab.algorithms.networks import as_tensors, build_policy
@@ -20,16 +18,16 @@ State = tuple[Tensor, ...]
 
 
 def adversary(setting: Setting, learning_rate: float, loss_coefficient: float) -> Adversary:
-    """The adversary with these parameters: one for all terms of an expression that ask for it."""
+    """The adversary with these parameters, shared by all terms that use it."""
     key = f"adversary({learning_rate!r}, {loss_coefficient!r})"
     return setting.share(key, lambda: Adversary(setting, learning_rate, loss_coefficient))
 
 
-class Adversary(Source):
+class Adversary(SharedModel):
     """π_adv: the family's policy network with its recurrent state, trained on D_KL(π ‖ π_adv).
 
-    The loss is summed over time, mean over envs. The recurrent state of each env's running episode is carried from
-    fragment to fragment; after a lost fragment it starts from zero.
+    The loss is summed over time and averaged over envs. The recurrent state of each env's running episode is carried
+    across fragments; after a lost fragment it starts from zero.
     """
 
     def __init__(self, setting: Setting, learning_rate: float, loss_coefficient: float) -> None:
@@ -37,9 +35,8 @@ class Adversary(Source):
         self._device = setting.device
         self._loss_coefficient = loss_coefficient
         self._policy = build_policy(setting.network, setting.observation_space, setting.num_actions).to(setting.device)
-        self._policy.value_head.requires_grad_(False)  # an adversary values nothing
-        learning = [parameter for parameter in self._policy.parameters() if parameter.requires_grad]
-        self._optimiser = ClippedAdam("AGAC adversary", learning, setting, learning_rate)
+        self._policy.value_head.requires_grad_(False)  # the adversary has no values
+        self._optimiser = ClippedAdam("AGAC adversary", [self._policy], setting, learning_rate)
         self._memory: EpisodeMemory[State] = EpisodeMemory(
             lambda: tuple(part[:, 0] for part in self._policy.initial_state(1))  # [layers, hidden] each
         )
@@ -47,7 +44,7 @@ class Adversary(Source):
         self._start: State | None = None  # recurrent state before the fragment
 
     def divergence(self, fragment: Fragment) -> Tensor:
-        """[T, N]: D_KL(π(·|s_t) ‖ π_adv(·|s_t)); repeated calls for the same fragment cost nothing."""
+        """[T, N]: D_KL(π(·|s_t) ‖ π_adv(·|s_t)), cached for the fragment."""
         self._turn_to(fragment)
         if self._divergence is None:
             with torch.enable_grad():
@@ -59,7 +56,7 @@ class Adversary(Source):
         with torch.enable_grad():
             loss = self._loss_coefficient * kl.sum() / fragment.num_envs
         metrics = {"adversary_loss": self._optimiser.step(loss, weight=fragment.num_envs)}
-        self._divergence = kl.detach()  # the graph is spent
+        self._divergence = kl.detach()  # the graph is freed
         return metrics
 
     def again(self) -> None:
@@ -69,19 +66,6 @@ class Adversary(Source):
     def forget(self) -> None:
         self._divergence = self._start = None
         super().forget()
-
-    def state_dict(self) -> dict[str, Any]:
-        return {
-            "policy": self._policy.state_dict(),
-            "optimiser": self._optimiser.state_dict(),
-            "memory": self._memory.state_dict(),
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.forget()
-        self._policy.load_state_dict(state["policy"])
-        self._optimiser.load_state_dict(state["optimiser"])
-        self._memory.load_state_dict(state["memory"])
 
     def _run(self, fragment: Fragment) -> Tensor:
         T, N = fragment.action.shape
@@ -97,13 +81,8 @@ class Adversary(Source):
         log_p = functional.log_softmax(as_tensor(fragment.behaviour_logits, self._device), dim=-1)
         return divergence(log_p, functional.log_softmax(output.logits, dim=-1))
 
-    def _turn_to(self, fragment: Fragment) -> None:
-        if fragment is not self._seen:
-            self._divergence = self._start = None
-        super()._turn_to(fragment)
-
 
 def divergence(log_p: Tensor, log_q: Tensor) -> Tensor:
-    """[...]: D_KL(p ‖ q) over the last axis of log-probabilities; actions that p never takes add nothing."""
+    """[...]: D_KL(p ‖ q) over the last axis of log-probabilities; actions with p = 0 add nothing."""
     p = log_p.exp()
     return torch.where(p > 0, p * (log_p - log_q), torch.zeros_like(p)).sum(-1)

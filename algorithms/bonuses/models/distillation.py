@@ -1,4 +1,4 @@
-"""Random network distillation: a predictor learns what a fixed random network says of the states it is shown."""
+"""Random network distillation: a predictor learns the output of a fixed random network on visited states."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from bonuslab.algorithms.bonuses.algebra.setting import Setting
 from bonuslab.algorithms.bonuses.models.frame_distillation import FrameDistillation, frame_distillation
 from bonuslab.algorithms.bonuses.models.optimiser import ClippedAdam
 from bonuslab.algorithms.bonuses.models.random_encoder import RandomEncoder, random_encoder
-from bonuslab.algorithms.bonuses.models.source import Source
-from bonuslab.algorithms.bonuses.models.visited import RandomShare, visited_rows
+from bonuslab.algorithms.bonuses.models.shared_model import SharedModel
+from bonuslab.algorithms.bonuses.models.visited import RandomSubset, visited_rows
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.networks import as_tensors, build_encoder
 
@@ -25,7 +25,7 @@ _EMBEDDING = 128
 def distillation(
     setting: Setting, networks: Networks, convention: Convention, learning_rate: float, keep: float = 1.0
 ) -> Distillation | FrameDistillation:
-    """The distillation with these parameters: one for all terms of an expression that ask for it."""
+    """The distillation with these parameters, shared by all terms that use it."""
     if networks == "atari":
         return frame_distillation(setting, convention, learning_rate, keep)
     share = "" if keep == 1 else f", {keep!r}"
@@ -33,22 +33,22 @@ def distillation(
     return setting.share(key, lambda: Distillation(setting, networks, convention, learning_rate, keep))
 
 
-class Distillation(Source):
+class Distillation(SharedModel):
     """Features are the errors f(s) − f̄(s) of the predictor f against the frozen random target f̄.
 
-    `networks="shared"`, as run inside the combined bonuses: a frozen random encoder feeds a small frozen target
+    `networks="shared"`, as released for the combined bonuses: a frozen random encoder feeds a small frozen target
     (d → 128 → 128 → 128 → 128) and a deeper predictor (d → d → d → 128 → 128 → 128); the loss is the mean over
-    states. `networks="full"`, as run in RND alone: target and predictor are whole encoders; the loss is summed over
-    time, mean over environments. A state's share of the loss is the bonus itself, ‖f − f̄‖ or its square.
+    states. `networks="full"`, as released for RND alone: target and predictor are whole encoders; the loss is summed
+    over time and averaged over envs. The loss of a state is its bonus, ‖f − f̄‖ or its square.
 
-    It learns each state once, or a random share `keep` of them: every s_{t+1}, and the first state of each episode.
+    Trains on each state once (every s_{t+1} and the first state of each episode), or on a random fraction `keep`.
     """
 
     def __init__(
         self, setting: Setting, networks: Networks, convention: Convention, learning_rate: float, keep: float = 1.0
     ) -> None:
         super().__init__()
-        self._setting = setting
+        self._device = setting.device
         self._networks = networks
         self._convention = convention
         self._encoder: RandomEncoder | None = None
@@ -64,12 +64,12 @@ class Distillation(Source):
             self._predictor = build_encoder(setting.network, setting.observation_space)
         self._target.to(setting.device).requires_grad_(False)
         self._predictor.to(setting.device)
-        self._share = RandomShare(keep, setting.seed)
-        self._optimiser = ClippedAdam("RND predictor", self._predictor.parameters(), setting, learning_rate)
+        self._subset = RandomSubset(keep, setting.seed)
+        self._optimiser = ClippedAdam("RND predictor", [self._predictor], setting, learning_rate)
 
     def encode(self, fragment: Fragment) -> Tensor:
         inputs: Any = (
-            as_tensors(fragment.states(), self._setting.device)
+            as_tensors(fragment.states(), self._device)
             if self._encoder is None
             else self._encoder.features(fragment).states
         )
@@ -85,25 +85,10 @@ class Distillation(Source):
     def train(self, fragment: Fragment) -> dict[str, float]:
         errors = self.features(fragment).states
         with torch.enable_grad():
-            sizes = self._size(errors[self._share.of(visited_rows(fragment))])
+            sizes = self._size(errors[self._subset.of(visited_rows(fragment))])
             weight = len(sizes) if self._networks == "shared" else fragment.num_envs
             loss = sizes.sum() / weight
         return {"predictor_loss": self._optimiser.step(loss, weight)}
-
-    def state_dict(self) -> dict[str, Any]:
-        return {
-            "target": self._target.state_dict(),
-            "predictor": self._predictor.state_dict(),
-            "optimiser": self._optimiser.state_dict(),
-            "share": self._share.state_dict(),
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.forget()
-        self._target.load_state_dict(state["target"])
-        self._predictor.load_state_dict(state["predictor"])
-        self._optimiser.load_state_dict(state["optimiser"])
-        self._share.load_state_dict(state["share"])
 
     def _size(self, errors: Tensor) -> Tensor:
         if self._convention == "paper":

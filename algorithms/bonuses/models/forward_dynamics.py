@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -10,8 +10,7 @@ from torch.nn import functional
 
 from bonuslab.algorithms.bonuses.algebra.setting import Setting
 from bonuslab.algorithms.bonuses.models.optimiser import ClippedAdam
-from bonuslab.algorithms.bonuses.models.source import Features, Source
-from bonuslab.algorithms.data.finite import require_finite
+from bonuslab.algorithms.bonuses.models.shared_model import Features, SharedModel
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.data.tensors import as_tensor
 from bonuslab.algorithms.networks import as_tensors, build_encoder
@@ -27,7 +26,7 @@ def forward_dynamics(
     inverse_coefficient: float,
     learning_rate: float,
 ) -> ForwardDynamics:
-    """The model with these parameters: one for all terms of an expression that ask for it."""
+    """The model with these parameters, shared by all terms that use it."""
     key = f"forward_dynamics({forward_loss}, {forward_coefficient!r}, {inverse_coefficient!r}, {learning_rate!r})"
     return setting.share(
         key,
@@ -35,13 +34,12 @@ def forward_dynamics(
     )
 
 
-class ForwardDynamics(Source):
+class ForwardDynamics(SharedModel):
     """Encoder φ, inverse model g(φ(s_t), φ(s_{t+1})) → a_t and forward model h(φ(s_t), a_t) → φ(s_{t+1}), together.
 
     Loss: inverse_coefficient · Σ_t cross-entropy(g, a_t) + forward_coefficient · Σ_t L(h − φ(s_{t+1})), mean over
-    envs, with L half the square (Pathak et al., 2017) or the norm (RIDE's published program). The encoder learns
-    from both. Each of the three networks has Adam and a gradient clip of its own; each model has one hidden layer
-    of 256.
+    envs, with L half the square (Pathak et al., 2017) or the norm (RIDE's released code). Both train the encoder.
+    Gradients of the three networks are clipped separately; each model has one hidden layer of 256.
     """
 
     def __init__(
@@ -68,10 +66,9 @@ class ForwardDynamics(Source):
                 ),
             }
         ).to(setting.device)
-        self._optimisers = {
-            name: ClippedAdam(name, network.parameters(), setting, learning_rate)
-            for name, network in self._networks.items()
-        }
+        self._optimiser = ClippedAdam(
+            "forward and inverse dynamics", list(self._networks.values()), setting, learning_rate
+        )
 
     def encode(self, fragment: Fragment) -> Tensor:
         with torch.enable_grad():
@@ -93,28 +90,11 @@ class ForwardDynamics(Source):
             error = self._error(fragment, features)
             sizes = 0.5 * error.square().sum(-1) if self._forward_loss == "half_square" else error.norm(dim=-1)
             loss = (inverse_coefficient * inverse_loss + forward_coefficient * sizes.sum()) / fragment.num_envs
-        require_finite("forward and inverse dynamics loss", loss.detach())
-        for optimiser in self._optimisers.values():
-            optimiser.zero_grad()
-        loss.backward()
-        for optimiser in self._optimisers.values():
-            optimiser.apply_gradients(weight=fragment.num_envs)
+        self._optimiser.step(loss, weight=fragment.num_envs)
         return {
             "forward_loss": float(sizes.detach().sum()) / fragment.num_envs,
             "inverse_loss": float(inverse_loss.detach()) / fragment.num_envs,
         }
-
-    def state_dict(self) -> dict[str, Any]:
-        return {
-            "networks": self._networks.state_dict(),
-            "optimisers": {name: optimiser.state_dict() for name, optimiser in self._optimisers.items()},
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.forget()
-        self._networks.load_state_dict(state["networks"])
-        for name, optimiser in self._optimisers.items():
-            optimiser.load_state_dict(state["optimisers"][name])
 
     def _error(self, fragment: Fragment, features: Features) -> Tensor:
         taken = functional.one_hot(self._action(fragment), self._num_actions).to(features.states.dtype)  # [T, N, A]

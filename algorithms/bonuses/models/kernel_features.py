@@ -1,4 +1,4 @@
-"""Features from a radial kernel: how near a state is to each of n centres."""
+"""Radial basis functions: how near a state is to each of n centres."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from bonuslab.algorithms.bonuses.algebra.setting import Setting
 from bonuslab.algorithms.bonuses.memory.joint_experience import join_in_time
-from bonuslab.algorithms.bonuses.models.source import Source
+from bonuslab.algorithms.bonuses.models.shared_model import SharedModel
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.envs.errors import InvalidInput
 
@@ -19,26 +19,23 @@ Array = np.ndarray
 
 
 def kernel_features(setting: Setting, points: str, centres: int, bandwidth: float) -> KernelFeatures:
-    """The kernel features with these parameters: one source for all terms of an expression that ask for them."""
+    """The kernel features with these parameters, shared by all terms that use them."""
     key = f"kernel_features({points}, {centres}, {bandwidth!r})"
     return setting.share(key, lambda: KernelFeatures(setting, points, centres, bandwidth))
 
 
-class KernelFeatures(Source):
-    """ψ_i(s) = exp(−‖x(s) − c_i‖² / 2h²) for centres c_1 … c_n, the first n distinct points that are seen.
+class KernelFeatures(SharedModel):
+    """ψ_i(s) = exp(−‖x(s) − c_i‖² / 2h²) for centres c_1 … c_n, the first n distinct points seen.
 
-    A centre that is not known yet has ψ_i = 0. Points x are the agent's coordinates (`position`, h in map cells), or
-    the whole status line (`blstats`) with each number v as sign(v) log(1 + |v|), so that counters do not drown the
-    rest.
+    ψ_i = 0 while centre i is unknown. Points x are the agent's coordinates (`position`, h in map cells), or the status
+    line (`blstats`) with each value v as sign(v) log(1 + |v|), so that large counters do not dominate.
     """
 
     def __init__(self, setting: Setting, points: str, centres: int, bandwidth: float) -> None:
         super().__init__()
         if "blstats" not in setting.observation_space.spaces:
-            shown = ", ".join(sorted(setting.observation_space.spaces))
-            raise InvalidInput(
-                f"the rbf features of {points} need the observation 'blstats'; this environment shows {shown}"
-            )
+            given = ", ".join(sorted(setting.observation_space.spaces))
+            raise InvalidInput(f"rbf features of {points} need the observation 'blstats'; this environment has {given}")
         self._setting = setting
         self._points = points
         self._bandwidth = bandwidth
@@ -71,8 +68,8 @@ class KernelFeatures(Source):
     def _learn_centres(self, points: Array, num_envs: int) -> Array:
         known = self._centres if self._centres is not None else points[:0]
         if len(known) < self.size:
-            times = np.arange(len(points)) // num_envs  # final states come after all rows
-            seen = np.concatenate([known, join_in_time(self._setting.replicas, times, points).rows])
+            times = np.arange(len(points)) // num_envs  # final states come last
+            seen = np.concatenate([known, join_in_time(self._setting.collectives, times, points).rows])
             _, earliest = np.unique(seen, axis=0, return_index=True)
             known = self._centres = seen[np.sort(earliest)[: self.size]]
         return known

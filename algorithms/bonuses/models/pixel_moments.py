@@ -1,4 +1,4 @@
-"""Mean and deviation of every pixel over all frames ever seen: what RND's input is whitened with."""
+"""Running mean and standard deviation of every pixel, to whiten RND's input."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from torch import Tensor
 
 LIMIT = 5.0
 """Whitened values are clipped to [−5, 5] (Burda et al., 2019; REFERENCE.md)."""
-# One ten-thousandth of a frame of mean 0 and variance 1 is counted beforehand, so that a pixel which never changed has
-# a deviation above 0, and nothing is divided by 0 before the first frame. As in the code that the paper builds on.
+# A prior of 1e-4 frames with mean 0 and variance 1 keeps deviations above 0, for constant pixels and before the first
+# frame. As in the code that the paper builds on.
 _PRIOR = 1e-4
 _ROWS_AT_ONCE = 512
 
@@ -18,8 +18,8 @@ _ROWS_AT_ONCE = 512
 class PixelMoments:
     """Running moments of frames [B, H, W] uint8.
 
-    They are sums of whole numbers, so they are exact, and the sums of several batches or replicas add up to the same in
-    any order: `merge(replicas.sum(PixelMoments.sums(frames)))`.
+    Sums of integers are exact, and independent of the order of batches and replicas:
+    `merge(collectives.sum(PixelMoments.sums(frames)))`.
     """
 
     def __init__(self, height: int, width: int) -> None:
@@ -28,7 +28,7 @@ class PixelMoments:
 
     @staticmethod
     def sums(frames: Tensor) -> Tensor:
-        """[1 + 2 H W] int64: the number of frames, and of each pixel the sum and the sum of squares."""
+        """[1 + 2 H W] int64: the number of frames, then the sum and the sum of squares of each pixel."""
         pixels = frames[0].numel() if len(frames) else frames.shape[1] * frames.shape[2]
         total = torch.zeros(2, pixels, dtype=torch.int64, device=frames.device)
         for rows in frames.split(_ROWS_AT_ONCE):
@@ -38,7 +38,7 @@ class PixelMoments:
         return torch.cat([total.new_tensor([len(frames)]), total.flatten()]).cpu()
 
     def merge(self, sums: Tensor) -> None:
-        """Take in what `sums` gave of other frames."""
+        """Add the `sums` of further frames."""
         self._sums += sums
 
     @property
@@ -60,7 +60,7 @@ class PixelMoments:
         return variance.clamp(min=_PRIOR / (self.count + _PRIOR)).sqrt()
 
     def whiten(self, frames: Tensor) -> Tensor:
-        """[B, 1, H, W] float32: (x − mean) / deviation, clipped to [−5, 5], on the device of the frames."""
+        """[B, 1, H, W] float32: (x − mean) / deviation, clipped to [−5, 5], on the frames' device."""
         mean, deviation = self.mean.to(frames.device), self.deviation.to(frames.device)
         white = (frames - mean.float()) / deviation.float()
         return white.clamp_(-LIMIT, LIMIT).unsqueeze(1)

@@ -1,4 +1,4 @@
-"""The intrinsic reward of a fragment: an expression built, normalised, scaled, trained and saved as one."""
+"""The intrinsic reward of a fragment: builds, normalises, scales, trains and saves an expression."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bonuslab.algorithms.bonuses.algebra.base import Bonus, Metrics
 from bonuslab.algorithms.bonuses.algebra.combinators import combine, restrict
 from bonuslab.algorithms.bonuses.algebra.setting import Setting
 from bonuslab.algorithms.bonuses.algebra.terms import Terms
-from bonuslab.algorithms.bonuses.models.source import Source
+from bonuslab.algorithms.bonuses.models.shared_model import SharedModel
 from bonuslab.algorithms.bonuses.reward.normalise import make_normaliser
 from bonuslab.algorithms.data.finite import require_finite
 from bonuslab.algorithms.data.fragment import Fragment
@@ -21,7 +21,7 @@ from bonuslab.envs.errors import InvalidInput, unknown
 
 NormaliseAt = Literal["combined", "terms"]
 _COMBINED = "combined bonus"
-"""The part of the whole expression among those that have a σ; the space keeps it apart from any term's name."""
+"""Key of the whole expression among the normalisers; the space keeps it apart from term names."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class IntrinsicBatch:
     """The intrinsic reward of one fragment and its parts, [T, N] float32 each."""
 
     bonus: np.ndarray
-    """coefficient × the normalised expression: what is added to the extrinsic reward."""
+    """coefficient × the normalised expression, to be added to the extrinsic reward."""
     bonus_raw: np.ndarray
     """The expression before normalisation and coefficient."""
     bonus_episodic: np.ndarray
-    """The raw expression restricted to its episodic terms (see `combinators.restrict`); zeros where it has none."""
+    """The raw expression restricted to its episodic terms (see `combinators.restrict`); zeros if it has none."""
     bonus_global: np.ndarray
-    """The raw expression restricted to its global terms; zeros where it has none."""
+    """The raw expression restricted to its global terms; zeros if it has none."""
     metrics: Metrics
 
     def columns(self) -> dict[str, np.ndarray]:
@@ -49,13 +49,13 @@ class IntrinsicBatch:
 
 
 class IntrinsicModel:
-    """One bonus expression at work: all that lies between a fragment and its intrinsic reward.
+    """Turns fragments into intrinsic rewards with one bonus expression.
 
-    `normalise` is `std`, `reference` or `none`; `normalise_at` says what is divided by its σ: the `combined` bonus, as
-    in the paper, or each of its `terms` before they are combined. σ takes in a fragment before it is divided.
+    `normalise` is `std`, `reference`, `return` or `none`; `normalise_at` selects what is divided by its σ: the
+    `combined` bonus, as in the paper, or each of its `terms` before they are combined. σ includes the fragment itself.
 
-    Metrics of a term are the same in both cases: `raw_mean`, `sigma`, the σ of that term alone, and `normalised_mean`,
-    their ratio. σ of the combined bonus would say little about a term: a product's has the unit of all its factors.
+    Both cases report the same metrics per term: `raw_mean`, `sigma` of that term alone, and their ratio
+    `normalised_mean`. σ of the combined bonus says little about a term: for a product it has the unit of all factors.
     """
 
     def __init__(
@@ -67,9 +67,9 @@ class IntrinsicModel:
         coefficient: float = 1.0,
         updates: int = 1,
     ) -> None:
-        """`updates` is how often the models learn from each fragment."""
+        """`updates` is the number of gradient steps per fragment."""
         if normalise_at not in ("combined", "terms"):
-            raise unknown("place to normalise", normalise_at, ["combined", "terms"])
+            raise unknown("normalise_at", normalise_at, ["combined", "terms"])
         if not np.isfinite(coefficient):
             raise InvalidInput(f"the intrinsic coefficient must be finite, not {coefficient}")
         self.bonus = bonus
@@ -85,17 +85,18 @@ class IntrinsicModel:
         self._global = restrict(bonus, "global")
 
     def process(self, fragment: Fragment, learn: bool = True) -> IntrinsicBatch:
-        """The intrinsic reward of the fragment, after which the models learn from it.
+        """The intrinsic reward of the fragment; then the models train on it.
 
-        Call it once a fragment, in order: episodic memory and counts advance. With `learn=False` no network and no
-        normaliser changes.
+        Call it once per fragment, in order: episodic memory and counts advance. With `learn=False` networks and
+        normalisers stay unchanged.
         """
         raw = self._terms.compute(fragment)
         combined = combine(self.bonus, raw)
         bonus_raw = _column("bonus_raw", combined)  # before the normaliser sees it
         labels = self._terms.labels
         if learn:
-            self._take_in({labels[term]: value for term, value in raw.items()} | {_COMBINED: combined}, fragment)
+            values = {labels[term]: value for term, value in raw.items()}
+            self._update_normalisers(values | {_COMBINED: combined}, fragment)
         metrics: Metrics = {}
         for term, value in raw.items():
             mean, sigma = float(value.mean()), self._normalisers[labels[term]].sigma
@@ -126,34 +127,34 @@ class IntrinsicModel:
 
     @property
     def warms_up(self) -> bool:
-        """Whether `warm_up` would change anything."""
-        return any(type(source).warm_up is not Source.warm_up for source in self.setting.sources.values())
+        """Whether `warm_up` has any effect."""
+        return any(type(model).warm_up is not SharedModel.warm_up for model in self.setting.models.values())
 
     def warm_up(self, fragment: Fragment) -> None:
-        """Take in what a random policy saw: it moves observation statistics alone, no network, memory or count."""
-        for source in self.setting.sources.values():
-            source.warm_up(fragment)
+        """Update observation statistics on a random policy's fragment; networks, memory and counts stay unchanged."""
+        for model in self.setting.models.values():
+            model.warm_up(fragment)
 
     def state_dict(self) -> dict[str, Any]:
-        """A snapshot of everything learnt and remembered, which later steps do not change."""
+        """A deep copy of everything learnt and remembered."""
         return copy.deepcopy(
             {
                 **self._identity(),
-                "sources": self.setting.state_dict(),
+                "models": self.setting.state_dict(),
                 "terms": self._terms.state_dict(),
                 "normalisers": {part: normaliser.state_dict() for part, normaliser in self._normalisers.items()},
             }
         )
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The inverse of `state_dict`; the state of another bonus, network or normalisation is refused."""
+        """The inverse of `state_dict`; rejects the state of another bonus, network or normalisation."""
         for what, ours in self._identity().items():
             if what not in state:
-                raise InvalidInput(f"this is no state of an intrinsic model: it does not say its {what}")
+                raise InvalidInput(f"not the state of an intrinsic model: {what} is missing")
             if state[what] != ours:
-                raise InvalidInput(f"this state was saved with {what} {state[what]!r}; this model has {ours!r}")
+                raise InvalidInput(f"the state was saved with {what} {state[what]!r}; this model has {ours!r}")
         own = copy.deepcopy(state)
-        self.setting.load_state_dict(own["sources"])
+        self.setting.load_state_dict(own["models"])
         self._terms.load_state_dict(own["terms"])
         for part, normaliser in self._normalisers.items():
             normaliser.load_state_dict(own["normalisers"][part])
@@ -166,13 +167,13 @@ class IntrinsicModel:
             "normalise_at": self._normalise_at,
         }
 
-    def _take_in(self, values: dict[str, torch.Tensor], fragment: Fragment) -> None:
-        """Show each normaliser its part's values, [T, N], of all replicas: one exchange for all parts."""
+    def _update_normalisers(self, values: dict[str, torch.Tensor], fragment: Fragment) -> None:
+        """Update each normaliser with its values [T, N] from all replicas, in one collective."""
         prepared = tuple(
             normaliser.prepare(values[part].numpy(), fragment.env_index)
             for part, normaliser in self._normalisers.items()
         )
-        gathered = self.setting.replicas.gather(prepared)  # replica by part
+        gathered = self.setting.collectives.gather(prepared)  # [replica][part]
         for normaliser, *everyones in zip(self._normalisers.values(), *gathered, strict=True):
             normaliser.update(*everyones)
 
@@ -191,7 +192,7 @@ def total_reward(extrinsic: np.ndarray, bonus: np.ndarray, clip: float | None) -
     if clip is None:
         return total
     if not clip > 0:
-        raise InvalidInput(f"the reward clip must be positive or none, not {clip}")
+        raise InvalidInput(f"the reward clip must be positive or None, not {clip}")
     return np.clip(total, -clip, clip)
 
 

@@ -1,4 +1,4 @@
-"""Dividing the bonus by a running standard deviation: the textbook's, and the released code's."""
+"""Normalise the bonus by a running standard deviation: the textbook's, or the released code's."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ import numpy as np
 from bonuslab.envs.errors import unknown
 
 _SMALLEST_RELATIVE_SIGMA = 1e-12
-"""Below this share of the mean, σ is nothing but rounding."""
+"""Relative to the mean; a smaller σ is rounding error."""
 
 
 class Normaliser:
-    """σ = 1: the bonus is left as it is (`normalise: none`)."""
+    """No normalisation, σ = 1 (`normalise: none`)."""
 
     def prepare(self, values: np.ndarray, env_index: np.ndarray) -> np.ndarray:
-        """What `update` wants of one fragment's bonuses, [T, N], of these environments; replicas exchange it."""
+        """The input of `update` for one fragment's bonuses [T, N] of these envs; gathered from all replicas."""
         return values
 
     def update(self, *values: np.ndarray) -> None:
-        """Take in one fragment's bonuses, [T, N], or those of the fragments of all replicas."""
+        """Update σ with the bonuses [T, N] of one fragment, or of one per replica."""
 
     @property
     def sigma(self) -> float:
-        """What to divide by."""
+        """The divisor."""
         return 1.0
 
     def state_dict(self) -> dict[str, Any]:
-        """What has been taken in so far."""
+        """The statistics so far."""
         return {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -37,14 +37,13 @@ class Normaliser:
 
 
 class RunningStd(Normaliser):
-    """σ of all bonuses so far, exactly as if they were kept (`normalise: std`).
+    """The exact σ of all bonuses so far (`normalise: std`).
 
     Parallel Welford (Chan et al. 1979): with n, μ, M₂ = Σ(x − μ)² of the past and m, ν, Q of the new values,
 
         δ = ν − μ,   μ ← μ + δ·m/(n + m),   M₂ ← M₂ + Q + δ²·n·m/(n + m),   σ² = M₂/n.
 
-    Where all values so far are equal (nothing seen yet, or an episodic indicator that is always 1), σ is 0 and there
-    is no scale to speak of: `sigma` is then 1.
+    While all values are equal (none yet, or an episodic indicator that is always 1), σ is 0 and `sigma` is 1.
     """
 
     def __init__(self) -> None:
@@ -88,18 +87,18 @@ class RunningStd(Normaliser):
 
 
 class ReferenceStd(RunningStd):
-    """The "σ" as the released code computes it (`normalise: reference`): sums over T × B values, a count of T.
+    """σ as the released code computes it (`normalise: reference`): sums over T × B values, a count of T.
 
     A batch x of T steps of B unrolls, with mean μ and variance σ², enters the update above with
 
         m = T,   ν = Σx / T = B·μ,   Q = Σ(x − ν)² = T·B·(σ² + (B − 1)²·μ²),
 
-    so that M₂/n settles at B·(σ² + (B − 1)²·μ²): 8·(σ² + 49·μ²) for the paper's B = 8. Bonuses are mostly positive
-    with μ near σ, hence divided by some twenty times their true σ. B is the number of environments of the fragment.
+    so M₂/n converges to B·(σ² + (B − 1)²·μ²): 8·(σ² + 49·μ²) for the paper's B = 8. Bonuses are mostly positive with μ
+    near σ, hence divided by about twenty times their true σ. B is the number of envs in the fragment.
     """
 
     def update(self, *values: np.ndarray) -> None:
-        """Merge one batch, [T, B], counted as T values; of several batches B is the sum and T the mean over envs."""
+        """Merge one batch [T, B] as T values; for several batches B is the sum and T the mean over envs."""
         joined = _joined(values)
         self._merge(joined, round(len(joined) / sum(batch.shape[1] for batch in values)))
 
@@ -107,19 +106,19 @@ class ReferenceStd(RunningStd):
 class ReturnStd(RunningStd):
     """σ of the discounted sums of bonuses R_t = γ R_{t−1} + b_t of each env (`normalise: return`; Burda et al., 2019).
 
-    The sums go on from fragment to fragment and across the ends of episodes, as intrinsic returns do there. γ is
-    0.99, the intrinsic discount of the paper's Montezuma table.
+    The sums continue across fragments and episode ends, as intrinsic returns do there. γ is 0.99, the intrinsic
+    discount of the paper's Montezuma table.
     """
 
     DISCOUNT = 0.99
 
     def __init__(self) -> None:
         super().__init__()
-        self._sums: dict[int, float] = {}  # of each environment, so far
+        self._sums: dict[int, float] = {}  # by env index
 
     def prepare(self, values: np.ndarray, env_index: np.ndarray) -> np.ndarray:
         """[T, N]: the discounted sums after each step."""
-        running = np.array([self._sums.get(int(number), 0.0) for number in env_index])
+        running = np.array([self._sums.get(int(n), 0.0) for n in env_index])
         sums = np.empty(values.shape)
         for t, row in enumerate(values):
             running = sums[t] = self.DISCOUNT * running + row
@@ -127,7 +126,7 @@ class ReturnStd(RunningStd):
         return sums
 
     def state_dict(self) -> dict[str, Any]:
-        """n, μ, M₂ and every environment's sum."""
+        """n, μ, M₂ and the sum of every env."""
         return super().state_dict() | {"sums": dict(self._sums)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

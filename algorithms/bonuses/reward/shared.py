@@ -8,7 +8,7 @@ import gymnasium as gym
 import torch
 
 from bonuslab.algorithms.data.fragment import Fragment, concat_envs
-from bonuslab.algorithms.learning.malloc import HEAP
+from bonuslab.algorithms.learning import malloc
 from bonuslab.algorithms.rllib.intrinsic_reward import FRAGMENT, METRICS
 
 P = TypeVar("P")
@@ -30,7 +30,7 @@ class SharedBonus:
         device: str | None = None,
     ) -> None:
         """`device` is that of the configuration's GPUs for the bonus actor unless it is given."""
-        HEAP.keep()
+        malloc.keep_large_blocks()
         if not config.serial:
             torch.set_num_threads(config.threads_per_bonus)
         if device is None:
@@ -48,7 +48,7 @@ class SharedBonus:
         joined = concat_envs(fragments)
         shared: dict[str, Any] = {}
         self._pipeline(rl_module=None, batch={FRAGMENT: joined}, episodes=[], shared_data=shared)
-        HEAP.give_back()
+        malloc.trim()
         return joined, shared[METRICS]
 
     def get_state(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""An apartment from above without its ceiling, for people."""
+"""An apartment from above without its ceiling."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from bonuslab.envs.habitat.apartments.geometry import (
     BOTTOM,
     COLOURS,
     COS,
-    DENSITY,
     FACES,
     FLAGS,
-    FRAME_X,
-    FRAME_Z,
     HALF_X,
     HALF_Z,
+    MARGIN,
     PATCH,
     SIN,
     TEXTURE_NUMBER,
@@ -23,82 +21,45 @@ from bonuslab.envs.habitat.apartments.geometry import (
     X,
     Z,
 )
-from bonuslab.envs.habitat.apartments.looks.noise import SIZE
-from bonuslab.envs.habitat.apartments.looks.textures import LANE_BITS, LEVEL_START, TEXELS, textures
-from bonuslab.envs.habitat.apartments.plan import Rectangle
 from bonuslab.envs.habitat.apartments.raycast import UP
 from bonuslab.envs.habitat.apartments.scene import Apartment
-from bonuslab.envs.habitat.apartments.solids import CYLINDER, HOLED, WALL
+from bonuslab.envs.habitat.apartments.solids import CYLINDER, WALL
+from bonuslab.envs.habitat.apartments.textures import LEVEL_START, TEXELS, textures
 
 WALL_COLOUR = (58, 60, 66)
 _OUTSIDE_COLOUR = (24, 24, 28)
 _HIGHEST = 2.1
-"""Metres: lamps and what else hangs higher is left out."""
-_LEVEL = 2
-"""Of the floor's textures: about three centimetres a texel, which is what a picture shows."""
+"""Metres: lamps and other things that hang higher are left out."""
 
 
 def bird_view(apartment: Apartment, pixels_per_metre: int = 40) -> np.ndarray:
     """[H, W, 3]: floors and furniture in their colours, walls dark, to the extent of the navigable map."""
-    bounds, scale = apartment.plan.bounds, pixels_per_metre
-    picture = Image.fromarray(_floors(apartment, scale))
+    bounds, geometry, scale = apartment.plan.bounds, apartment.geometry, pixels_per_metre
+    colours = _mean_colours(geometry.materials)
+    z, x = (np.arange(round(side * scale)) / scale + MARGIN for side in (bounds.depth, bounds.width))
+    patches = np.ix_((z / PATCH).astype(int), (x / PATCH).astype(int))
+    floors = colours[geometry.floor[patches]] * (0.25 + geometry.light[patches][..., None])
+    floors[geometry.floor[patches] < 0] = _OUTSIDE_COLOUR
+    picture = Image.fromarray(np.clip(floors, 0, 255).astype(np.uint8))
     draw = ImageDraw.Draw(picture)
-    colours = _mean_colours(apartment.geometry.materials)
-    for solid in sorted(apartment.geometry.solids.tolist(), key=lambda each: each[TOP]):
+    for solid in sorted(geometry.solids.tolist(), key=lambda each: each[TOP]):
         flags = int(solid[FLAGS])
-        if flags & HOLED or solid[BOTTOM] > _HIGHEST - 0.6 or (solid[TOP] > _HIGHEST and not flags & WALL):
+        if solid[BOTTOM] > _HIGHEST - 0.6 or (solid[TOP] > _HIGHEST and not flags & WALL):
             continue
-        colour = WALL_COLOUR if flags & WALL else colours[int(solid[FACES + UP])]
+        colour = WALL_COLOUR if flags & WALL else tuple(colours[int(solid[FACES + UP])].astype(int).tolist())
         edge = tuple(int(part * 0.7) for part in colour)
-        x, z = (solid[X] - bounds.x0) * scale, (solid[Z] - bounds.z0) * scale
+        u0, v0 = (solid[X] - bounds.x0) * scale, (solid[Z] - bounds.z0) * scale
         a, b, cos, sin = solid[HALF_X] * scale, solid[HALF_Z] * scale, solid[COS], solid[SIN]
         if flags & CYLINDER:
-            draw.ellipse([x - a, z - a, x + a, z + a], fill=colour, outline=edge)
+            draw.ellipse([u0 - a, v0 - a, u0 + a, v0 + a], fill=colour, outline=edge)
         else:
-            corners = [(x + cos * u + sin * v, z - sin * u + cos * v) for u, v in ((-a, -b), (a, -b), (a, b), (-a, b))]
+            offsets = ((-a, -b), (a, -b), (a, b), (-a, b))
+            corners = [(u0 + cos * u + sin * v, v0 - sin * u + cos * v) for u, v in offsets]
             draw.polygon(corners, fill=colour, outline=None if flags & WALL else edge)
     return np.asarray(picture)
 
 
-def _floors(apartment: Apartment, scale: int) -> np.ndarray:
-    """Bare floors with their light."""
-    geometry, bounds = apartment.geometry, apartment.plan.bounds
-    z, x = np.mgrid[0 : round(bounds.depth * scale), 0 : round(bounds.width * scale)] / scale
-    patch = (
-        ((z + bounds.z0 - geometry.frame[FRAME_Z]) / PATCH).astype(int),
-        ((x + bounds.x0 - geometry.frame[FRAME_X]) / PATCH).astype(int),
-    )
-    material = geometry.floor[patch]
-    density = geometry.materials[material, DENSITY] / (1 << _LEVEL)
-    size = SIZE >> _LEVEL
-    column, row = (x * density).astype(int) % size, (z * density).astype(int) % size
-    weights = _weights(
-        geometry.materials[material, TEXTURE_NUMBER].astype(int), LEVEL_START[_LEVEL] + column * size + row
-    )
-    colours = geometry.materials[material][..., COLOURS:].reshape(*material.shape, 3, 3)
-    shown = np.einsum("zxw,zxwc->zxc", weights, colours) * (0.25 + geometry.light[0][patch][..., None])
-    outside = np.ones(material.shape, np.bool_)
-    for room in apartment.plan.rooms:
-        outside[_pixels(room, bounds, scale)] = False
-    shown[outside] = _OUTSIDE_COLOUR
-    return np.clip(shown, 0, 255).astype(np.uint8)
-
-
-def _pixels(room: Rectangle, bounds: Rectangle, scale: int) -> tuple[slice, slice]:
-    z0, z1 = (round((edge - bounds.z0) * scale) for edge in (room.z0, room.z1))
-    x0, x1 = (round((edge - bounds.x0) * scale) for edge in (room.x0, room.x1))
-    return slice(z0, z1), slice(x0, x1)
-
-
-def _weights(texture: np.ndarray, texel: np.ndarray) -> np.ndarray:
-    """[..., 3]: a texture's weights of a material's three colours, 0 to 255."""
-    packed = textures()[texture * TEXELS + texel].astype(np.int64)
-    return np.stack([packed >> env_index * LANE_BITS & 255 for env_index in range(3)], axis=-1)
-
-
-def _mean_colours(materials: np.ndarray) -> list[tuple[int, int, int]]:
-    """What each material looks like from far away: the last level of a texture is one texel."""
-    numbers = materials[:, TEXTURE_NUMBER].astype(int)
-    weights = _weights(numbers, np.full(len(numbers), LEVEL_START[-1]))
-    mixed = np.einsum("mw,mwc->mc", weights, materials[:, COLOURS:].reshape(-1, 3, 3))
-    return [(red, green, blue) for red, green, blue in np.clip(mixed, 0, 255).astype(int).tolist()]
+def _mean_colours(materials: np.ndarray) -> np.ndarray:
+    """[M, 3]: each material from far away, which is its texture's last mipmap level."""
+    weights = textures()[materials[:, TEXTURE_NUMBER].astype(int) * TEXELS + LEVEL_START[-1]].astype(float)
+    return np.clip(np.einsum("mw,mwc->mc", weights, materials[:, COLOURS:].reshape(-1, 3, 3)), 0, 255)

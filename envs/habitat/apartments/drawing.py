@@ -1,4 +1,4 @@
-"""Draws what an agent in a scene sees."""
+"""Draws the agent's view."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ import math
 import numpy as np
 
 from bonuslab.envs.habitat.apartments.geometry import CEILING_HEIGHT, Geometry
-from bonuslab.envs.habitat.apartments.looks.skies import panoramas
-from bonuslab.envs.habitat.apartments.looks.textures import textures
 from bonuslab.envs.habitat.apartments.raycast import UP, cast
-from bonuslab.envs.habitat.apartments.shade import shade_flat, shade_plane, shade_upright
+from bonuslab.envs.habitat.apartments.shade import shade_level, shade_upright
+from bonuslab.envs.habitat.apartments.textures import textures
 from bonuslab.envs.habitat.compiled import compiled
 from bonuslab.envs.habitat.simulator import CAMERA_HEIGHT
 
 
 def draw(geometry: Geometry, x: float, z: float, heading: float, rgb: np.ndarray, depth: np.ndarray) -> None:
     """Write the view from (x, z): `rgb` [N, N, 3] uint8 and `depth` [N, N] float32 in metres."""
-    _draw(*geometry, textures(), panoramas(), (x, CAMERA_HEIGHT, z), heading, rgb, depth)
+    _draw(*geometry, textures(), (x, CAMERA_HEIGHT, z), heading, rgb, depth)
 
 
 @compiled
@@ -30,7 +29,6 @@ def _draw(
     floor: np.ndarray,
     light: np.ndarray,
     library: np.ndarray,
-    skies: np.ndarray,
     eye: tuple[float, float, float],
     heading: float,
     rgb: np.ndarray,
@@ -42,7 +40,7 @@ def _draw(
         slope[row] = ((size - 1) / 2 - row) / (size / 2)
         level = -eye[1] if slope[row] < 0 else frame[CEILING_HEIGHT] - eye[1]
         plane[row] = level / slope[row] if abs(slope[row]) > 1e-6 else 1e6
-        # Texels that a pixel covers on a plane seen at a slant: mean of across and along, as a power of two.
+        # log2 of the metres that a pixel covers on a horizontal plane: mean of across and along.
         blur[row] = math.log2(2.0 * plane[row] / size) + 0.5 * math.log2(plane[row] / abs(level))
     seen = np.full(solids.shape[0], -1, np.int32)
     distance, shown = np.empty(size), np.empty(size, np.int64)
@@ -50,41 +48,22 @@ def _draw(
     for column in range(size):
         across = (column - (size - 1) / 2) / (size / 2)
         dx, dz = forward_x - across * forward_z, forward_z + across * forward_x
-        cast(
-            frame, solids, materials, tiles, members, library, eye, dx, dz, slope, plane, seen, column, distance, shown
-        )
+        cast(frame, solids, tiles, members, eye, dx, dz, slope, plane, seen, column, distance, shown)
         out = rgb[:, column]
-        # A plain 0 has a type of its own, for which everything below would be compiled once more.
+        # A literal 0 has its own numba type, for which everything below would be compiled again.
         first: int = np.int64(0)  # type: ignore[assignment]
         while first < size:
             code, last = shown[first], first + 1
             while last < size and shown[last] == code:
                 last += 1
-            if code < 0:
-                shade_plane(
-                    frame, materials, floor, light, library, eye, dx, dz, blur, distance, first, last, code, out
-                )
-            elif code % 8 >= UP:
-                shade_flat(
-                    frame, solids, materials, light, library, eye, dx, dz, blur, distance, first, last, code, out
+            if code >= 0 and code % 8 < UP:
+                near = distance[first]
+                shade_upright(
+                    frame, solids, materials, light, library, eye, dx, dz, slope, near, first, last, code, out
                 )
             else:
-                shade_upright(
-                    frame,
-                    solids,
-                    materials,
-                    light,
-                    library,
-                    skies,
-                    eye,
-                    dx,
-                    dz,
-                    slope,
-                    distance[first],
-                    first,
-                    last,
-                    code,
-                    out,
+                shade_level(
+                    frame, solids, materials, floor, light, library, eye, dx, dz, blur, distance, first, last, code, out
                 )
             first = last
         for row in range(size):

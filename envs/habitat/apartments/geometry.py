@@ -1,7 +1,7 @@
-"""A scene as a few flat arrays, in the form that the compiled renderer reads.
+"""A scene as a few flat arrays, as the compiled renderer reads it.
 
-Everything about a solid or a material stands in one row of float32: compiled code that hands many arrays from function
-to function is slow to compile and slow to run.
+Everything about a solid or a material is one row of float32: passing many arrays between compiled functions is slow
+to compile and slow to run.
 """
 
 from __future__ import annotations
@@ -11,58 +11,56 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from bonuslab.envs.habitat.apartments.looks.noise import SIZE
-from bonuslab.envs.habitat.apartments.looks.textures import TEXTURE
-from bonuslab.envs.habitat.apartments.plan import Plan, Rectangle
+from bonuslab.envs.habitat.apartments.plan import ApartmentPlan, Rectangle
 from bonuslab.envs.habitat.apartments.solids import Solids
+from bonuslab.envs.habitat.apartments.textures import SIZE, TEXTURE
 
 PATCH: Final = 0.1
-"""Metres: side of a cell of floor and light maps."""
+"""Metres: cell size of the floor and light maps."""
 TILE: Final = 0.5
-"""Metres: side of a cell of the grid in which rays look for solids."""
+"""Metres: cell size of the grid in which rays look for solids."""
 MARGIN: Final = 0.5
 """Metres around the rooms that the grids cover."""
 
-# Columns of a solid's row. Its shape: centre, half width and depth, cosine and sine of its turn, bottom and top; from
-# FACES on the numbers of its six faces' materials.
+# Columns of a solid's row: centre, half width and depth, cosine and sine of its rotation, bottom, top, flags, and from
+# FACES on the materials of its six faces.
 X, Z, HALF_X, HALF_Z, COS, SIN, BOTTOM, TOP, FLAGS, FACES = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 
-# Columns of a material's row.
-TEXTURE_NUMBER, DENSITY, LOG_DENSITY, GLOW, BAND, BAND_MATERIAL, SKY, COLOURS = 0, 1, 2, 3, 4, 5, 6, 7
-MATERIAL_COLUMNS: Final = 16  # three colours of three parts
+# Columns of a material's row; from COLOURS on three colours of three parts.
+TEXTURE_NUMBER, DENSITY, LOG_DENSITY, GLOW, COLOURS, MATERIAL_COLUMNS = 0, 1, 2, 3, 4, 13
 
 # Entries of the frame.
 FRAME_X, FRAME_Z, CEILING_HEIGHT, CEILING_MATERIAL, KEY_X, KEY_Z = 0, 1, 2, 3, 4, 5
 
 
 class Geometry(NamedTuple):
-    """Everything that is needed to draw a scene."""
+    """Everything needed to draw a scene."""
 
     frame: np.ndarray
     """[6] float64: corner of the grids, height and material of the ceiling, direction of the light."""
     solids: np.ndarray
     """[P, FACES + 6] float32."""
     materials: np.ndarray
-    """[M, MATERIAL_COLUMNS] float32. Density is texels a metre, 0 for a texture stretched over a face; colours are
-    already multiplied by the colour of the light, for weights from 0 to 255."""
+    """[M, MATERIAL_COLUMNS] float32. Density is in texels per metre, 0 for a texture stretched over a face; colours
+    include the colour of the light and are scaled for weights from 0 to 255."""
     tiles: np.ndarray
     """[rows, columns, 2] int32: first and last + 1 of a tile's solids in `members`."""
     members: np.ndarray
-    """[...] int32: numbers of solids."""
+    """[...] int32: indices of solids."""
     floor: np.ndarray
-    """[rows, columns] int16: material of each patch of floor."""
+    """[rows, columns] int16: material of each patch of floor, -1 outside."""
     light: np.ndarray
-    """[2, rows, columns] float32: brightness on the floor, and above it."""
+    """[rows, columns] float32: brightness of each patch."""
 
 
-def grid_shape(plan: Plan, cell: float) -> tuple[int, int]:
+def grid_shape(plan: ApartmentPlan, cell: float) -> tuple[int, int]:
     """(rows, columns) of a grid over the plan."""
     bounds = plan.bounds.grown(MARGIN)
     return math.ceil(bounds.depth / cell - 1e-9), math.ceil(bounds.width / cell - 1e-9)
 
 
-def patches_of(plan: Plan, room: Rectangle) -> tuple[slice, slice]:
-    """(rows, columns) of the patches of a room."""
+def patches_of(plan: ApartmentPlan, room: Rectangle) -> tuple[slice, slice]:
+    """(rows, columns) of a room's patches."""
     bounds = plan.bounds.grown(MARGIN)
     z0, z1 = (round((edge - bounds.z0) / PATCH) for edge in (room.z0, room.z1))
     x0, x1 = (round((edge - bounds.x0) / PATCH) for edge in (room.x0, room.x1))
@@ -70,7 +68,7 @@ def patches_of(plan: Plan, room: Rectangle) -> tuple[slice, slice]:
 
 
 def make_geometry(
-    plan: Plan,
+    plan: ApartmentPlan,
     solids: Solids,
     floors: list[int],
     ceiling: int,
@@ -78,7 +76,7 @@ def make_geometry(
     tint: tuple[float, float, float],
     key: tuple[float, float],
 ) -> Geometry:
-    """The arrays of a scene; `floors` and `ceiling` are numbers of materials, `key` is where most light comes from."""
+    """The arrays of a scene; `floors` and `ceiling` are indices of materials, `key` is where most light comes from."""
     bounds = plan.bounds.grown(MARGIN)
     rows = np.array(
         [
@@ -87,7 +85,7 @@ def make_geometry(
         ],
         np.float32,
     )
-    floor = np.full(grid_shape(plan, PATCH), floors[0], np.int16)
+    floor = np.full(grid_shape(plan, PATCH), -1, np.int16)
     for room, number in zip(plan.rooms, floors, strict=True):
         floor[patches_of(plan, room)] = number
     tiles, members = _tile_lists(plan, rows)
@@ -102,7 +100,7 @@ def make_geometry(
     )
 
 
-def _tile_lists(plan: Plan, solids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _tile_lists(plan: ApartmentPlan, solids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Which solids lie in which tile: (`tiles`, `members`)."""
     rows, columns = grid_shape(plan, TILE)
     bounds = plan.bounds.grown(MARGIN)
@@ -128,8 +126,6 @@ def _material_rows(solids: Solids, tint: np.ndarray) -> np.ndarray:
     rows = np.zeros((len(solids.materials), MATERIAL_COLUMNS), np.float32)
     for row, material in zip(rows, solids.materials, strict=True):
         density = SIZE / material.repeat if material.repeat else 0.0
-        band, below = (material.band[0], solids.number_of(material.band[1])) if material.band else (-1.0, 0)
-        logarithm = math.log2(density) if density else 0.0
-        row[:COLOURS] = (TEXTURE[material.texture], density, logarithm, material.glow, band, below, material.sky)
+        row[:COLOURS] = TEXTURE[material.texture], density, math.log2(density) if density else 0.0, material.glow
         row[COLOURS:] = (np.array(material.colours) * tint / 255.0).ravel()
     return rows

@@ -1,4 +1,4 @@
-"""Draws the rooms of an apartment: its outline, and how it is divided."""
+"""Samples the rooms of an apartment: its outline and how it is divided."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from random import Random
 from bonuslab.envs.habitat.apartments.plan import Axis, Rectangle
 
 SMALLEST_SIDE = 2.0
-"""Metres: no room is narrower, but for halls."""
+"""Metres: no room is narrower, except halls."""
 FEWEST_ROOMS = 5
 
 
 def draw_rooms(rng: Random) -> tuple[list[Rectangle], set[int]]:
-    """The rooms of a random apartment, and the numbers of those that are halls."""
+    """The rooms of a random apartment, and the indices of its halls."""
     rooms: list[Rectangle] = []
     while len(rooms) < FEWEST_ROOMS:
         draw = rng.choices((_corridor, _corridor_and_end, _divided, _wings, _courtyard), (24, 26, 22, 18, 10))[0]
@@ -34,7 +34,7 @@ def _corridor(rng: Random) -> tuple[list[Rectangle], set[int]]:
 
 
 def _corridor_and_end(rng: Random) -> tuple[list[Rectangle], set[int]]:
-    """A large room over the whole depth, and a hall with rooms behind it."""
+    """A large room over the full depth, and a hall with rooms next to it."""
     width, depth = rng.uniform(10.0, 14.5), rng.uniform(7.4, 9.5)
     cut = _snap(rng.uniform(3.8, 5.2))
     end = Rectangle(0, 0, cut, _snap(depth))
@@ -45,7 +45,7 @@ def _corridor_and_end(rng: Random) -> tuple[list[Rectangle], set[int]]:
 
 
 def _divided(rng: Random) -> tuple[list[Rectangle], set[int]]:
-    """Cut again and again: rooms open into each other."""
+    """Divided recursively: rooms open into each other."""
     outline = Rectangle(0, 0, _snap(rng.uniform(7.5, 12.0)), _snap(rng.uniform(7.0, 10.0)))
     return _cut(rng, outline, rng.uniform(11.0, 19.0)), set()
 
@@ -60,7 +60,7 @@ def _wings(rng: Random) -> tuple[list[Rectangle], set[int]]:
 
 
 def _courtyard(rng: Random) -> tuple[list[Rectangle], set[int]]:
-    """A U: three wings around a yard that does not belong to the apartment."""
+    """A U: three wings around a courtyard outside the apartment."""
     width, depth, arm = rng.uniform(11.0, 14.0), rng.uniform(3.4, 4.4), rng.uniform(3.2, 4.2)
     x1, z1, a = _snap(width), _snap(depth), _snap(arm)
     low = _snap(z1 + rng.uniform(3.0, 5.5))
@@ -82,7 +82,7 @@ def _along_a_hall(rng: Random, outline: Rectangle) -> tuple[list[Rectangle], set
 
 
 def _spread(rng: Random, low: float, high: float) -> list[float]:
-    """Edges of rooms of different width side by side."""
+    """Edges of rooms of different widths, side by side."""
     count = max(1, round((high - low) / rng.uniform(2.9, 4.1)))
     shares = [rng.uniform(0.7, 1.4) for _ in range(count)]
     inner = [low + share / sum(shares) * (high - low) for share in accumulate(shares[:-1])]
@@ -93,7 +93,7 @@ def _spread(rng: Random, low: float, high: float) -> list[float]:
 
 
 def _cut(rng: Random, part: Rectangle, largest: float) -> list[Rectangle]:
-    """Halve the longer side until rooms are no larger than about `largest` square metres."""
+    """Divide the longer side until rooms have at most about `largest` square metres."""
     axis: Axis = 0 if part.width > part.depth else 1
     longer = max(part.width, part.depth)
     if longer < 2 * SMALLEST_SIDE + 0.6 or part.area < largest * rng.uniform(0.75, 1.3):
@@ -114,5 +114,5 @@ def _turned(room: Rectangle) -> Rectangle:
 
 
 def _snap(value: float) -> float:
-    """To whole decimetres, exactly the same number for the same place."""
+    """Round to decimetres, so that equal edges are exactly equal."""
     return round(value * 10) / 10

@@ -1,4 +1,4 @@
-"""Where an agent can stand, and how it moves there."""
+"""The navigable map, and how the agent moves on it."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import math
 import numpy as np
 from scipy.ndimage import binary_opening, label
 
-from bonuslab.envs.habitat.apartments.plan import Plan, Rectangle
+from bonuslab.envs.habitat.apartments.plan import ApartmentPlan, Rectangle
 from bonuslab.envs.habitat.apartments.solids import CYLINDER, Solids
 from bonuslab.envs.habitat.compiled import compiled
 from bonuslab.envs.habitat.simulator import AGENT_RADIUS, CELL_METRES, NavigableMap
 
 _SMALL_STEP = 0.01
-"""Metres by which a move is tried."""
+"""Metres per increment of a move."""
 _TOO_NEAR = AGENT_RADIUS - 1e-6
-"""Metres: nearer than this is too near. At exactly the radius, which is common, rounding would decide, and compiled
-code rounds differently on different machines: the same number would be another floor and other starts."""
+"""Metres, slightly below the radius: distances of exactly one radius are common, and there rounding would decide.
+Compiled code rounds differently between machines, so the same apartment would have different floors and starts."""
 
 
-def open_map(plan: Plan) -> NavigableMap:
-    """All floor of an empty house without walls."""
+def open_map(plan: ApartmentPlan) -> NavigableMap:
+    """All floor, as if there were no walls."""
     bounds = plan.bounds
     rows, columns = round(bounds.depth / CELL_METRES), round(bounds.width / CELL_METRES)
     whole = NavigableMap(np.zeros((rows, columns), np.bool_), bounds.x0, bounds.z0)
@@ -30,30 +30,30 @@ def open_map(plan: Plan) -> NavigableMap:
 
 
 def cells_of(map_: NavigableMap, room: Rectangle) -> tuple[slice, slice]:
-    """(rows, columns) of the cells of a room."""
+    """(rows, columns) of a room's cells."""
     z0, z1 = (round((edge - map_.z0) / map_.cell) for edge in (room.z0, room.z1))
     x0, x1 = (round((edge - map_.x0) / map_.cell) for edge in (room.x0, room.x1))
     return slice(z0, z1), slice(x0, x1)
 
 
 def block(map_: NavigableMap, solids: Solids, first: int = 0) -> None:
-    """Take away the cells in whose middle the agent would touch a solid, from solid number `first` on."""
+    """Clear the cells at whose centre the agent would touch a solid, from solid `first` on."""
     blocking = np.array(solids.blocking[first:], np.bool_)
-    shapes = np.array(solids.shapes[first:], np.float64).reshape(-1, 8)[blocking]  # even if there are none
+    shapes = np.array(solids.shapes[first:], np.float64).reshape(-1, 8)[blocking]  # also if there are none
     is_round = (np.array(solids.flags[first:], np.int64)[blocking] & CYLINDER) != 0
     _block(map_.navigable, map_.x0, map_.z0, shapes, is_round)
 
 
 def largest_part(free: np.ndarray) -> np.ndarray:
-    """The largest set of cells that are joined along their sides, without gaps narrower than three cells."""
-    # In a slit of one cell an agent that moves by 0.25 metres at odd angles would be caught.
+    """The largest 4-connected set of cells, without passages narrower than three cells."""
+    # An agent that moves by 0.25 metres at odd angles would get stuck in a passage of one cell.
     parts, count = label(binary_opening(free, np.ones((3, 3))))
     return parts == 1 + np.argmax(np.bincount(parts.ravel())[1:]) if count else np.zeros_like(free)
 
 
 @compiled
 def _block(free: np.ndarray, x0: float, z0: float, shapes: np.ndarray, is_round: np.ndarray) -> None:
-    """Clear all cells whose middle is nearer than the agent's radius to a solid."""
+    """Clear all cells whose centre is closer to a solid than the agent's radius."""
     for number in range(shapes.shape[0]):
         x, z, half_x, half_z, cos, sin = shapes[number, :6]
         reach_x = abs(cos) * half_x + abs(sin) * half_z + AGENT_RADIUS
@@ -78,7 +78,7 @@ def _block(free: np.ndarray, x0: float, z0: float, shapes: np.ndarray, is_round:
 def move(
     free: np.ndarray, x0: float, z0: float, x: float, z: float, heading: float, metres: float
 ) -> tuple[float, float]:
-    """Where a step ahead leads: straight on while cells are free, along a wall's side where they are not."""
+    """Position after a forward step: straight on while cells are free, otherwise along the wall."""
     steps = math.ceil(metres / _SMALL_STEP)
     dx, dz = -math.sin(heading) * metres / steps, -math.cos(heading) * metres / steps
     for _ in range(steps):

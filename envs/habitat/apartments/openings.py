@@ -1,29 +1,29 @@
-"""Makes a plan of rooms: what each room is, which rooms open into each other, and where windows are."""
+"""Plans an apartment: what each room is, where doors connect rooms, and where windows are."""
 
 from __future__ import annotations
 
 from random import Random
 
 from bonuslab.envs.habitat.apartments.layout import draw_rooms
-from bonuslab.envs.habitat.apartments.plan import Opening, Plan, Rectangle, RoomKind, Wall, walls_around
+from bonuslab.envs.habitat.apartments.plan import ApartmentPlan, Opening, Rectangle, RoomKind, Wall, walls_around
 
 DOOR_TOP = 2.05
 _FROM_CORNER = 0.25
-"""Metres between a door and the end of its wall at least."""
+"""Minimum metres between a door and the end of its wall."""
 _SHORTEST_WALL = 1.45
 _DEAD_ENDS = (RoomKind.BATHROOM, RoomKind.STORE)
-"""Rooms that nobody walks through."""
+"""Rooms that lead nowhere."""
 _OPEN = (RoomKind.LIVING, RoomKind.KITCHEN, RoomKind.DINING, RoomKind.HALL)
-"""Rooms that may be joined by a wide passage without a door."""
+"""Rooms that may be connected by a wide passage without a door."""
 _OTHERS = (RoomKind.STUDY, RoomKind.DINING, RoomKind.STORE, RoomKind.BEDROOM)
-"""What a room may be when all that every apartment has is there."""
+"""Kinds for the rooms that remain once the mandatory ones are assigned."""
 
 
-def draw_plan(rng: Random) -> Plan:
-    """The plan of a random apartment; every room can be reached from every other."""
+def draw_plan(rng: Random) -> ApartmentPlan:
+    """A random apartment plan, in which all rooms are connected."""
     rooms, halls = draw_rooms(rng)
     walls = walls_around(rooms)
-    plan = Plan(rooms, _kinds(rng, rooms, halls, walls), walls, ceiling=rng.choice([2.4, 2.5, 2.6, 2.8, 3.1]))
+    plan = ApartmentPlan(rooms, _kinds(rng, rooms, halls, walls), walls, ceiling=rng.choice([2.4, 2.5, 2.6, 2.8, 3.1]))
     for wall in _connecting_walls(rng, plan):
         wall.openings.append(_doorway(rng, plan, wall))
     for wall in plan.walls:
@@ -33,7 +33,7 @@ def draw_plan(rng: Random) -> Plan:
 
 
 def _kinds(rng: Random, rooms: list[Rectangle], halls: set[int], walls: list[Wall]) -> list[RoomKind]:
-    """Hall, living room, kitchen, bathrooms, then whatever is left."""
+    """Halls, living room, kitchen and bathrooms first, then the rest."""
     kinds: dict[int, RoomKind] = dict.fromkeys(halls, RoomKind.HALL)
     by_size = sorted((number for number in range(len(rooms)) if number not in halls), key=lambda n: -rooms[n].area)
     living = by_size[0]
@@ -57,8 +57,8 @@ def _kinds(rng: Random, rooms: list[Rectangle], halls: set[int], walls: list[Wal
     return [kinds[number] for number in range(len(rooms))]
 
 
-def _connecting_walls(rng: Random, plan: Plan) -> list[Wall]:
-    """Walls to open so that all rooms are joined, and a few more for ways round."""
+def _connecting_walls(rng: Random, plan: ApartmentPlan) -> list[Wall]:
+    """Walls to open so that all rooms are connected, and a few more that create loops."""
     inner = [wall for wall in plan.walls if not wall.is_outer]
     long_enough = [wall for wall in inner if wall.high - wall.low >= _SHORTEST_WALL]
     order = sorted(long_enough, key=lambda wall: (_reluctance(plan, wall), rng.random()))
@@ -70,15 +70,15 @@ def _connecting_walls(rng: Random, plan: Plan) -> list[Wall]:
             group = [a if member == b else member for member in group]
             chosen.append(wall)
     if len(set(group)) > 1:
-        raise AssertionError("an apartment falls apart into rooms that share no wall")
+        raise AssertionError("the rooms of an apartment are not connected")
     for wall in order:
         if wall not in chosen and _reluctance(plan, wall) < 2 and rng.random() < 0.3:
             chosen.append(wall)
     return chosen
 
 
-def _reluctance(plan: Plan, wall: Wall) -> int:
-    """How odd a door in this wall would be."""
+def _reluctance(plan: ApartmentPlan, wall: Wall) -> int:
+    """How unusual a door in this wall would be."""
     kinds = [plan.kinds[side] for side in wall.sides if side is not None]
     if RoomKind.HALL in kinds:
         return 0
@@ -89,7 +89,7 @@ def _reluctance(plan: Plan, wall: Wall) -> int:
     return 1 if RoomKind.LIVING in kinds else 2
 
 
-def _doorway(rng: Random, plan: Plan, wall: Wall) -> Opening:
+def _doorway(rng: Random, plan: ApartmentPlan, wall: Wall) -> Opening:
     kinds = [plan.kinds[side] for side in wall.sides if side is not None]
     length = wall.high - wall.low
     if all(kind in _OPEN for kind in kinds) and length > 2.2 and rng.random() < 0.65:
@@ -103,8 +103,8 @@ def _doorway(rng: Random, plan: Plan, wall: Wall) -> Opening:
     return Opening("door", low, low + width, 0.0, DOOR_TOP)
 
 
-def _put_windows(rng: Random, plan: Plan, wall: Wall) -> None:
-    """One or several windows in an outer wall, by the kind of room behind it."""
+def _put_windows(rng: Random, plan: ApartmentPlan, wall: Wall) -> None:
+    """Windows in an outer wall, by the kind of room behind it."""
     room = next(side for side in wall.sides if side is not None)
     kind, length = plan.kinds[room], wall.high - wall.low
     if kind is RoomKind.STORE or length < 1.3 or rng.random() < 0.12:

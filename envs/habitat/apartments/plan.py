@@ -1,4 +1,4 @@
-"""The plan of an apartment: rectangular rooms, the walls between them, and the openings in the walls."""
+"""A floor plan: rectangular rooms, the walls between them, and the openings in the walls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Axis = Literal[0, 1]
 
 
 class RoomKind(Enum):
-    """What a room is used as, which decides what stands in it."""
+    """The use of a room, which determines its furniture."""
 
     HALL = "hall"
     LIVING = "living room"
@@ -54,15 +54,15 @@ class Rectangle:
         return (self.x0 + self.x1) / 2, (self.z0 + self.z1) / 2
 
     def low(self, axis: Axis) -> float:
-        """Where it begins along `axis`."""
+        """Lower edge along `axis`."""
         return self.z0 if axis else self.x0
 
     def high(self, axis: Axis) -> float:
-        """Where it ends along `axis`."""
+        """Upper edge along `axis`."""
         return self.z1 if axis else self.x1
 
     def overlaps(self, other: Rectangle, margin: float = 0.0) -> bool:
-        """Whether the two come nearer to each other than `margin`."""
+        """Whether the two are closer than `margin`."""
         return (
             self.x0 - margin < other.x1
             and other.x0 < self.x1 + margin
@@ -75,7 +75,7 @@ class Rectangle:
         return self.x0 <= x < self.x1 and self.z0 <= z < self.z1
 
     def grown(self, by: float) -> Rectangle:
-        """Larger by so much on every side, or smaller."""
+        """Extended by `by` on every side; negative shrinks."""
         return Rectangle(self.x0 - by, self.z0 - by, self.x1 + by, self.z1 + by)
 
 
@@ -92,10 +92,10 @@ class Opening:
 
 @dataclass(slots=True)
 class Wall:
-    """A straight wall along `axis` with the same room on either side over its whole length.
+    """A straight wall along `axis`, with one room on each side over its whole length.
 
-    It stands on the line where the other coordinate is `at`, from `low` to `high`. `sides` are the rooms' numbers on
-    the smaller and on the larger side of that line; None is outside.
+    It runs from `low` to `high` where the other coordinate is `at`. `sides` are the indices of the rooms at smaller
+    and larger values of that coordinate; None is outside.
     """
 
     axis: Axis
@@ -107,13 +107,13 @@ class Wall:
 
     @property
     def is_outer(self) -> bool:
-        """Whether the other side is outside."""
+        """Whether one side is outside."""
         return None in self.sides
 
 
 @dataclass(slots=True)
-class Plan:
-    """Rooms are measured between the middle lines of their walls."""
+class ApartmentPlan:
+    """Rooms are measured between the centre lines of their walls."""
 
     rooms: list[Rectangle]
     kinds: list[RoomKind]
@@ -123,7 +123,7 @@ class Plan:
 
     @property
     def bounds(self) -> Rectangle:
-        """Around all rooms."""
+        """Bounding box of all rooms."""
         return Rectangle(
             min(room.x0 for room in self.rooms),
             min(room.z0 for room in self.rooms),
@@ -137,7 +137,7 @@ class Plan:
 
 
 def walls_around(rooms: list[Rectangle]) -> list[Wall]:
-    """Every wall of these rooms once, cut wherever the room on one of its sides changes."""
+    """Every wall of these rooms once, split where the room on either side changes."""
     walls: list[Wall] = []
     axes: tuple[Axis, Axis] = (0, 1)
     for axis in axes:

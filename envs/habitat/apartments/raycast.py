@@ -1,8 +1,8 @@
-"""What is visible: one ray through the plan for each image column, and a depth for each of the column's pixels.
+"""Visibility: casts one ray through the plan per image column, and finds the depth of each pixel in the column.
 
-The camera never tilts, so all pixels of a column lie in one upright plane. A ray in the plan meets each solid over an
-interval of depths; from that follow the rows that its front, its top and its underside cover. Depth is measured along
-the viewing direction, as Habitat does.
+The camera never tilts, so all pixels of a column lie in one vertical plane. A ray in the plan meets each solid over an
+interval of depths, which gives the rows covered by its front, top and underside. Depth is measured along the viewing
+direction, as in Habitat.
 """
 
 from __future__ import annotations
@@ -15,22 +15,18 @@ import numpy as np
 from bonuslab.envs.habitat.apartments.geometry import (
     BOTTOM,
     COS,
-    FACES,
     FLAGS,
     FRAME_X,
     FRAME_Z,
     HALF_X,
     HALF_Z,
     SIN,
-    TEXTURE_NUMBER,
     TILE,
     TOP,
     X,
     Z,
 )
-from bonuslab.envs.habitat.apartments.looks.noise import SIZE
-from bonuslab.envs.habitat.apartments.looks.textures import TEXELS
-from bonuslab.envs.habitat.apartments.solids import CYLINDER, HOLED, WALL
+from bonuslab.envs.habitat.apartments.solids import CYLINDER, WALL
 from bonuslab.envs.habitat.compiled import compiled
 
 FLOOR: Final = -1
@@ -40,18 +36,16 @@ UP: Final = 4
 DOWN: Final = 5
 _NEAR: Final = 0.01
 _FAR: Final = 1e9
-_ALMOST_NOTHING: Final = 1e-9
-"""Stands for 0 where a direction is divided by."""
+_EPSILON: Final = 1e-9
+"""Replaces 0 in divisors."""
 
 
 @compiled
 def cast(
     frame: np.ndarray,
     solids: np.ndarray,
-    materials: np.ndarray,
     tiles: np.ndarray,
     members: np.ndarray,
-    library: np.ndarray,
     eye: tuple[float, float, float],
     dx: float,
     dz: float,
@@ -68,8 +62,8 @@ def cast(
         shown[row] = FLOOR if slope[row] < 0 else CEILING
     x, z = eye[0] - frame[FRAME_X], eye[2] - frame[FRAME_Z]
     column, line = int(x / TILE), int(z / TILE)
-    dx = dx if abs(dx) > _ALMOST_NOTHING else _ALMOST_NOTHING
-    dz = dz if abs(dz) > _ALMOST_NOTHING else _ALMOST_NOTHING
+    dx = dx if abs(dx) > _EPSILON else _EPSILON
+    dz = dz if abs(dz) > _EPSILON else _EPSILON
     step_x, step_z = (1 if dx > 0 else -1), (1 if dz > 0 else -1)
     next_x, next_z = (TILE * (column + (dx > 0)) - x) / dx, (TILE * (line + (dz > 0)) - z) / dz
     entered, wall = 0.0, _FAR
@@ -78,7 +72,7 @@ def cast(
             solid = members[place]
             if seen[solid] != mark:
                 seen[solid] = mark
-                wall = min(wall, _paint(solids, materials, library, solid, eye, dx, dz, slope, depth, shown))
+                wall = min(wall, _paint(solids, solid, eye, dx, dz, slope, depth, shown))
         if next_x < next_z:
             entered, column = next_x, column + step_x
             next_x += TILE / abs(dx)
@@ -90,8 +84,6 @@ def cast(
 @compiled
 def _paint(
     solids: np.ndarray,
-    materials: np.ndarray,
-    library: np.ndarray,
     solid: int,
     eye: tuple[float, float, float],
     dx: float,
@@ -100,7 +92,7 @@ def _paint(
     depth: np.ndarray,
     shown: np.ndarray,
 ) -> float:
-    """Draw one solid into a column; the depth behind which nothing can be seen, if it reaches up to the ceiling."""
+    """Draw one solid into a column; returns the depth behind which it hides everything."""
     cos, sin = solids[solid, COS], solids[solid, SIN]
     half_x, half_z = solids[solid, HALF_X], solids[solid, HALF_Z]
     away_x, away_z = eye[0] - solids[solid, X], eye[2] - solids[solid, Z]
@@ -116,8 +108,8 @@ def _paint(
         root = math.sqrt(inside)
         enter, leave = (-b - root) / a, (-b + root) / a
     else:
-        vx = vx if abs(vx) > _ALMOST_NOTHING else _ALMOST_NOTHING
-        vz = vz if abs(vz) > _ALMOST_NOTHING else _ALMOST_NOTHING
+        vx = vx if abs(vx) > _EPSILON else _EPSILON
+        vz = vz if abs(vz) > _EPSILON else _EPSILON
         ax, bx, az, bz = (-half_x - ox) / vx, (half_x - ox) / vx, (-half_z - oz) / vz, (half_z - oz) / vz
         near_x, near_z = min(ax, bx), min(az, bz)
         enter, leave = max(near_x, near_z), min(max(ax, bx), max(az, bz))
@@ -134,22 +126,9 @@ def _paint(
     if enter > _NEAR:
         first = max(0, math.ceil(middle - focal * top / enter))
         last = min(rows - 1, math.floor(middle - focal * bottom / enter))
-        if flags & HOLED:
-            texture = int(materials[int(solids[solid, FACES + face]), TEXTURE_NUMBER])
-            share = 0.5 + 0.5 * (ox + enter * vx) / half_x if face >= 2 else 0.5 + 0.5 * (oz + enter * vz) / half_z
-            share = 1.0 - share if face == 1 or face == 2 else share
-            column = min(SIZE - 1, max(0, int(share * SIZE)))
-            for row in range(first, last + 1):
-                line = int((top - slope[row] * enter) / (top - bottom) * SIZE)
-                texel = column * SIZE + min(SIZE - 1, max(0, line))
-                if enter < depth[row] and library[texture * TEXELS + texel]:
-                    depth[row], shown[row] = enter, code
-        else:
-            for row in range(first, last + 1):
-                if enter < depth[row]:
-                    depth[row], shown[row] = enter, code
-    if flags & HOLED:
-        return _FAR
+        for row in range(first, last + 1):
+            if enter < depth[row]:
+                depth[row], shown[row] = enter, code
     first, last, level, code = 0, -1, 0.0, 8 * solid + UP
     if top < 0:
         first = max(0, math.ceil(middle - focal * top / leave))

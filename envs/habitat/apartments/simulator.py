@@ -1,4 +1,4 @@
-"""The apartments as a back end."""
+"""The apartments back end."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class ApartmentScenes:
         return tuple(_SPLITS)
 
     def split(self, name: str) -> Sequence[int]:
-        """Numbers of the apartments of a split."""
+        """Indices of a split's apartments."""
         return _SPLITS[name]
 
     def num_starts(self, scene: int) -> int:
-        """Any place and direction: practically without end."""
+        """Practically unlimited: any cell and heading."""
         return _NUM_STARTS
 
     def start(self, scene: int, number: int) -> Pose:
-        """The middle of a random navigable cell, looking anywhere."""
+        """The centre of a random navigable cell, with a random heading."""
         map_, random = apartment(scene).map, Random(f"start {scene} {number}")
         cells = _navigable_cells(scene)
         row, column = divmod(int(cells[random.randrange(len(cells))]), map_.navigable.shape[1])
@@ -51,14 +51,14 @@ class ApartmentScenes:
         return f"apartment {scene}"
 
     def from_above(self, scene: int) -> np.ndarray:
-        """Floors and furniture in their colours."""
+        """Top view with floors and furniture."""
         return bird_view(apartment(scene))
 
     def check(self) -> None:
-        """There is no data that could be missing."""
+        """Nothing to check: there is no data."""
 
     def simulator(self, size: int) -> ApartmentSimulator:
-        """A simulator with images of `size` times `size` pixels."""
+        """A simulator; images have the size of the arrays passed to `render`."""
         return ApartmentSimulator()
 
 
@@ -68,18 +68,18 @@ def _navigable_cells(scene: int) -> np.ndarray:
 
 
 class ApartmentSimulator:
-    """One agent in one apartment; see `Simulator`. Images have the size of the arrays that they are drawn into."""
+    """One agent in one apartment; see `Simulator`."""
 
     def __init__(self) -> None:
         self._apartment: Apartment | None = None
         self._pose = Pose(0.0, 0.0, 0.0, 0.0)
 
     def begin(self, scene: int, start: Pose) -> None:
-        """Go to an apartment."""
+        """Enter an apartment."""
         self._apartment, self._pose = apartment(scene), start
 
-    def foresee(self, action: Action) -> None:
-        """There is nothing to begin: the work is done in this process."""
+    def prefetch(self, action: Action) -> None:
+        """No-op: the work is done in this process."""
 
     def act(self, action: Action) -> None:
         """Move or turn."""
@@ -95,20 +95,20 @@ class ApartmentSimulator:
 
     @property
     def pose(self) -> Pose:
-        """Where the agent is."""
+        """The agent's current pose."""
         return self._pose
 
     def render(self, rgb: np.ndarray, depth: np.ndarray) -> None:
-        """Draw what the agent sees."""
+        """Draw the agent's view."""
         assert self._apartment is not None
         draw(self._apartment.geometry, self._pose.x, self._pose.z, self._pose.heading, rgb, depth)
 
     def navigable_map(self) -> NavigableMap:
-        """All floor that can be reached."""
+        """The reachable floor."""
         return self._map()
 
     def close(self) -> None:
-        """Forget the apartment."""
+        """Release the apartment."""
         self._apartment = None
 
     def _map(self) -> NavigableMap:

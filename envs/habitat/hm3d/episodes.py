@@ -1,4 +1,4 @@
-"""Reads Habitat's navigation episodes: which scenes a split has, and where agents start in them."""
+"""Reads Habitat's navigation episodes: the scenes of a split and the start poses in them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SceneEpisodes(NamedTuple):
     """All episodes of one scene."""
 
     scene: str
-    """Path of its .glb below the folder of scenes."""
+    """Path of its .glb relative to the scenes folder."""
     starts: np.ndarray
     """[E, 4] float64: x, y, z and heading."""
 
@@ -39,7 +39,7 @@ class SceneEpisodes(NamedTuple):
 
 
 def episode_files(data: Path, split: str) -> list[Path]:
-    """The file of each scene of a split, in the order of their names."""
+    """The file of each scene of a split, sorted by name."""
     folder = data / EPISODES_FOLDER / split
     if not folder.is_dir():
         raise InvalidInput(f"no episodes of HM3D's {split} split in {folder}; {_GET_EPISODES}, or set HABITAT_DATA")
@@ -51,7 +51,7 @@ def episode_files(data: Path, split: str) -> list[Path]:
 
 @lru_cache(maxsize=_KEPT_FILES)
 def read_episodes(file: Path) -> SceneEpisodes:
-    """The episodes of a file, which must all be in one scene."""
+    """Parse an episode file, which must be about a single scene."""
     try:
         with gzip.open(file, "rt", encoding="utf-8") as text:
             episodes: list[dict[str, Any]] = json.load(text)["episodes"]
@@ -60,24 +60,24 @@ def read_episodes(file: Path) -> SceneEpisodes:
     except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error) as error:
         raise _unreadable(file, error) from error
     if len(scenes) != 1 or not np.isfinite(starts).all():
-        found = f"{len(scenes)} scenes" if len(scenes) != 1 else "starts that are no numbers"
+        found = f"{len(scenes)} scenes" if len(scenes) != 1 else "starts that are not finite"
         raise InvalidInput(f"the episode file {file} holds {found}, not the episodes of one scene; {_GET_EPISODES}")
     return SceneEpisodes(scenes.pop(), starts)
 
 
 def check_file(file: Path) -> str:
-    """Read a whole file without taking it apart, which is ten times faster, to find out if it is damaged; its scene."""
+    """Check that a file is intact without parsing it, which is ten times faster; returns its scene."""
     known = file.stat()
     return _check(file, known.st_size, known.st_mtime_ns)
 
 
-@cache  # a grid asks once for every trial
+@cache  # a grid checks once per trial
 def _check(file: Path, size: int, changed: int) -> str:
     try:
         with gzip.open(file) as content:
             beginning = content.read(_PIECE_BYTES)
             while content.read(_PIECE_BYTES):
-                pass  # its end holds the check sum
+                pass  # the checksum is at the end
     except (OSError, EOFError, zlib.error) as error:
         raise _unreadable(file, error) from error
     found = _SCENE_ID.search(beginning)
@@ -90,7 +90,7 @@ def _unreadable(file: Path, error: Exception) -> InvalidInput:
 
 
 def _below_scenes(scene_id: str) -> str:
-    """Episodes name scenes with or without the folder of all scenes."""
+    """Strip the scenes folder, which some episodes include."""
     return scene_id.removeprefix("./").removeprefix("data/scene_datasets/")
 
 
@@ -100,5 +100,5 @@ def _start(episode: dict[str, Any]) -> tuple[float, float, float, float]:
 
 
 def heading_of(x: float, y: float, z: float, w: float) -> float:
-    """The heading of a rotation given as a quaternion: where it turns -z to, seen from above."""
+    """The heading of a quaternion: where it rotates -z, seen from above."""
     return math.atan2(2 * (x * z + w * y), 1 - 2 * (x * x + y * y))

@@ -1,7 +1,7 @@
-"""habitat-sim in a process of its own, one for each agent.
+"""Runs habitat-sim in a separate process per agent.
 
-A second simulator in a process crashes it, and where no graphics card can be opened habitat-sim ends the process it is
-in. The processes are started afresh: a copy of one that has used CUDA could not draw.
+A second simulator in a process crashes it, and habitat-sim exits its process if it cannot open a GPU. Processes are
+spawned, not forked: a fork of a process that has used CUDA cannot render.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ class HM3DSimulator:
     """One agent in one house; see `Simulator`. Its process starts with the first episode."""
 
     def __init__(self, scene_file: Callable[[int], Path], dataset: str, size: int, gpu_device: int) -> None:
-        """`scene_file` finds the .glb of a scene; for the others, see `HabitatSim`."""
+        """`scene_file` returns the .glb of a scene; for the rest, see `HabitatSim`."""
         self._scene_file = scene_file
         self._settings = dataset, size, gpu_device
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
-        self._asked: list[str] = []
-        """Questions whose answers are still to come."""
+        self._pending: list[str] = []
+        """Requests whose replies are pending."""
         self._pose: Pose | None = None
 
     def begin(self, scene: int, start: Pose) -> None:
-        """Load a house, if another one is loaded, and put the agent there."""
+        """Load a scene, unless it is already loaded, and put the agent at `start`."""
         self._pose = self._call("begin", str(self._scene_file(scene)), start)
 
-    def foresee(self, action: Action) -> None:
-        """Ask for the step and its picture now, and take the answers when they are wanted."""
+    def prefetch(self, action: Action) -> None:
+        """Send the requests for `act` and `render` now; their replies are read later."""
         connection = self._connection or self._start()
         try:
             connection.send(("act", (action,)))
             connection.send(("look", ()))
         except OSError:
-            return  # `act` will say so
-        self._asked += ["act", "look"]
+            return  # `act` will report it
+        self._pending += ["act", "look"]
 
     def act(self, action: Action) -> None:
         """Move or turn; habitat-sim slides along walls."""
@@ -57,43 +57,43 @@ class HM3DSimulator:
 
     @property
     def pose(self) -> Pose:
-        """Where the agent is."""
+        """The agent's current pose."""
         assert self._pose is not None
         return self._pose
 
     def render(self, rgb: np.ndarray, depth: np.ndarray) -> None:
-        """Draw what the agent sees."""
+        """Draw the agent's view."""
         rgb[:], depth[:] = self._call("look")
 
     def navigable_map(self) -> NavigableMap:
-        """The floor that the agent stands on."""
+        """The navigable part of the agent's floor."""
         floor: NavigableMap = self._call("navigable_map")
         return floor
 
     def close(self) -> None:
-        """Give back memory and graphics."""
+        """Stop the process."""
         if self._process is not None:
             self._stop()
 
     def _call(self, name: str, *arguments: object) -> Any:
-        """What `HabitatSim` answers, over there."""
+        """Call a method of `HabitatSim` in the process and return its result."""
         connection = self._connection or self._start()
         try:
-            if name in self._asked[:1]:
-                self._asked.pop(0)
+            if name in self._pending[:1]:
+                self._pending.pop(0)
             else:
-                while self._asked:  # what nobody wants any more
+                while self._pending:  # discard replies that are no longer needed
                     connection.recv()
-                    self._asked.pop(0)
+                    self._pending.pop(0)
                 connection.send((name, arguments))
             fine, answer = connection.recv()
         except (EOFError, OSError) as error:
             raise RuntimeError(
-                f"the process of habitat-sim ended with status {self._stop()}; its last words are in the log. Without "
-                "any, look whether the graphics card can be used for drawing (EGL), not only for computing"
+                f"the process of habitat-sim ended with status {self._stop()}; see its messages in the log. If there "
+                "are none, check that the GPU can render (EGL), not only compute"
             ) from error
         except BaseException:
-            self._stop()  # an answer may be on its way that the next question would take for its own
+            self._stop()  # a reply may be in flight that the next request would take for its own
             raise
         if not fine:
             raise RuntimeError(answer)
@@ -106,17 +106,17 @@ class HM3DSimulator:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", __name__, *settings],
                 pass_fds=[theirs.fileno()],
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},  # it finds what we find
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},  # same import path as ours
             )
         self._connection = Connection(ours.detach())
         return self._connection
 
     def _stop(self) -> int:
-        """Hang up, which ends the process; its status."""
+        """Close the connection, which ends the process; returns its exit status."""
         assert self._process is not None
         assert self._connection is not None
         self._connection.close()
-        self._asked.clear()
+        self._pending.clear()
         process, self._process, self._connection = self._process, None, None
         try:
             return process.wait(_SECONDS_TO_CLOSE)
@@ -126,7 +126,7 @@ class HM3DSimulator:
 
 
 def serve(connection: Connection, simulator: HabitatSim) -> None:
-    """Answer until the other side hangs up."""
+    """Answer requests until the other side disconnects."""
     try:
         while True:
             name, arguments = connection.recv()
@@ -142,8 +142,8 @@ def serve(connection: Connection, simulator: HabitatSim) -> None:
 
 
 def main(descriptor: str, dataset: str, size: str, gpu_device: str) -> None:
-    """The process: serves a simulator to the socket `descriptor`."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that started it, which then hangs up
+    """Entry point of the process: serve a simulator on the socket `descriptor`."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and then disconnects
     serve(Connection(int(descriptor)), HabitatSim(import_habitat_sim(), dataset, int(size), int(gpu_device)))
 
 

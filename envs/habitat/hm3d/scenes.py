@@ -1,4 +1,4 @@
-"""HM3D as a back end: finds simulator, scenes and episodes, and says what is missing."""
+"""The HM3D back end: finds simulator, scenes and episodes, and reports what is missing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.envs.habitat.contexts import MOST_SCENES
+from bonuslab.envs.habitat.contexts import MAX_SCENES
 from bonuslab.envs.habitat.hm3d.episodes import SCENES_FOLDER, SceneEpisodes, check_file, episode_files, read_episodes
 from bonuslab.envs.habitat.hm3d.own_process import HM3DSimulator
 from bonuslab.envs.habitat.hm3d.simulator import import_habitat_sim
@@ -18,10 +18,10 @@ from bonuslab.envs.habitat.simulator import Pose
 DATA_VARIABLE: Final = "HABITAT_DATA"
 _DATASET_FILES: Final = ("hm3d_basis.scene_dataset_config.json", "hm3d_annotated_basis.scene_dataset_config.json")
 _SPLITS: Final = ("train", "val")
-"""Those that are public."""
+"""The public ones."""
 _GET_SCENES: Final = (
     "`python -m habitat_sim.utils.datasets_download --username ID --password SECRET --uids hm3d --data-path {data}` "
-    "(ID and SECRET are an API token of Matterport's, free for academic use)"
+    "(ID and SECRET are a Matterport API token, free for academic use)"
 )
 _CHECKERS: Final = 16
 
@@ -29,14 +29,14 @@ _CHECKERS: Final = 16
 class HM3DScenes:
     """HM3D's scenes with the starts of Habitat's PointNav episodes; see `Scenes`.
 
-    `data_path` is Habitat's folder `data`, with `scene_datasets/hm3d` and `datasets/pointnav/hm3d/v1` in it; without
-    it, the environment variable HABITAT_DATA counts, then `./data`.
+    `data_path` is Habitat's `data` folder with `scene_datasets/hm3d` and `datasets/pointnav/hm3d/v1`; defaults to the
+    environment variable HABITAT_DATA, then to `./data`.
     """
 
     name = "hm3d"
 
     def __init__(self, data_path: str | Path | None = None, gpu_device: int = 0) -> None:
-        import_habitat_sim()  # only to find out if it is there: it runs in processes of its own
+        import_habitat_sim()  # only a check: it runs in separate processes
         self._data = Path(data_path or os.environ.get(DATA_VARIABLE) or "data").expanduser()
         if isinstance(gpu_device, bool) or not isinstance(gpu_device, int):
             raise InvalidInput(f"gpu_device {gpu_device!r} cannot be used; allowed: whole numbers")
@@ -55,11 +55,11 @@ class HM3DScenes:
             first = len(self._files)
             self._files += episode_files(self._data, split)
             self._ranges[split] = range(first, len(self._files))
-        if len(self._files) > MOST_SCENES:
+        if len(self._files) > MAX_SCENES:
             raise InvalidInput(
-                f"{self._data} has episodes of {len(self._files)} scenes; at most {MOST_SCENES} can be used"
+                f"{self._data} has episodes of {len(self._files)} scenes; at most {MAX_SCENES} can be used"
             )
-        for numbers in self._ranges.values():  # the first scene of each split, so that a wrong folder is noticed
+        for numbers in self._ranges.values():  # the first scene of each split, to detect a wrong folder
             self.scene_file(numbers[0])
 
     @property
@@ -68,15 +68,15 @@ class HM3DScenes:
         return _SPLITS
 
     def split(self, name: str) -> Sequence[int]:
-        """Numbers of the scenes of a split."""
+        """Indices of a split's scenes."""
         return self._ranges[name]
 
     def num_starts(self, scene: int) -> int:
-        """Episodes in a scene."""
+        """Number of episodes in a scene."""
         return len(self._episodes(scene).starts)
 
     def start(self, scene: int, number: int) -> Pose:
-        """Where an episode starts."""
+        """Start pose of an episode."""
         return self._episodes(scene).start(number)
 
     def scene_name(self, scene: int) -> str:
@@ -84,20 +84,20 @@ class HM3DScenes:
         return Path(self._episodes(scene).scene).parent.name
 
     def scene_file(self, scene: int) -> Path:
-        """The .glb of a scene; a missing one is named."""
+        """The .glb of a scene; raises if it is missing."""
         return self._existing(self._episodes(scene).scene)
 
     def from_above(self, scene: int) -> None:
-        """The plain map has to do."""
+        """None: only the plain map is available."""
 
     def check(self) -> None:
-        """Look whether every episode file is whole and every scene there; the driver does so before a run."""
-        with ThreadPoolExecutor(_CHECKERS) as threads:  # decompressing lets go of Python's lock
+        """Check that every episode file is intact and every scene exists; the driver does so before a run."""
+        with ThreadPoolExecutor(_CHECKERS) as threads:  # decompression releases the GIL
             for scene in threads.map(check_file, self._files):
                 self._existing(scene)
 
     def simulator(self, size: int) -> HM3DSimulator:
-        """A simulator with images of `size` times `size` pixels."""
+        """A simulator with images of `size` x `size` pixels."""
         return HM3DSimulator(self.scene_file, self._dataset, size, self._gpu_device)
 
     def _existing(self, scene: str) -> Path:

@@ -1,4 +1,4 @@
-"""The calls to habitat-sim 0.3.3, and nothing else."""
+"""All calls to habitat-sim 0.3.3."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from bonuslab.envs.habitat.simulator import (
 
 _MAX_CLIMB_METRES: Final = 0.2
 _MAX_SLOPE_DEGREES: Final = 45.0
-"""With radius and height, habitat-sim's defaults: a scene's own navigation mesh is used where it was made with them."""
+"""Like radius and height, habitat-sim's defaults, so that the navigation meshes shipped with the scenes are used."""
 _ACTIONS: Final = {Action.FORWARD: "move_forward", Action.LEFT: "turn_left", Action.RIGHT: "turn_right"}
 
 
 def import_habitat_sim() -> Any:
-    """The module, which is told to be quiet."""
+    """Import habitat-sim with logging off."""
     for variable in ("MAGNUM_LOG", "HABITAT_SIM_LOG"):
         os.environ.setdefault(variable, "quiet")
     try:
         return import_module("habitat_sim")
     except ImportError as error:
         raise InvalidInput(
-            f"HM3D needs habitat-sim 0.3.3, which cannot be imported here ({error}); use the image of "
-            "deploy/Dockerfile.habitat, or the environment Apartments, which needs nothing"
+            f"HM3D needs habitat-sim 0.3.3, which cannot be imported ({error}); use the image of "
+            "deploy/Dockerfile.habitat, or the environment Apartments, which has no dependencies"
         ) from error
 
 
 class HabitatSim:
-    """One agent in one house. There can be only one in a process: habitat-sim supports no second graphics context."""
+    """One agent in one house; only one per process, since habitat-sim supports a single graphics context."""
 
     def __init__(self, habitat_sim: Any, dataset: str, size: int, gpu_device: int) -> None:
-        """`habitat_sim` is the module, `dataset` the file that describes the scenes."""
+        """`habitat_sim` is the module, `dataset` the scene dataset config file."""
         self._hs = habitat_sim
         self._dataset, self._size, self._gpu_device = dataset, size, gpu_device
         self._sim: Any = None
@@ -55,7 +55,7 @@ class HabitatSim:
         self._maps: dict[float, NavigableMap] = {}
 
     def begin(self, scene_file: str, start: Pose) -> Pose:
-        """Load a house, if another one is loaded, and put the agent there; where it then is."""
+        """Load a scene, unless it is already loaded, and put the agent at `start`; returns its pose."""
         if scene_file != self._scene:
             self._load(scene_file)
         if not self._sim.pathfinder.is_loaded:
@@ -67,30 +67,30 @@ class HabitatSim:
         return self._pose()
 
     def act(self, action: Action) -> Pose:
-        """Move or turn, and where the agent then is; habitat-sim slides along walls. Nothing is drawn."""
+        """Move or turn without rendering; returns the new pose. The agent slides along walls."""
         if action in _ACTIONS:
             self._sim.get_agent(0).act(_ACTIONS[action])
         return self._pose()
 
     def look(self) -> tuple[np.ndarray, np.ndarray]:
-        """What the agent sees: [H, W, 3] uint8, and [H, W] float32 metres, 0 where the scan has a hole."""
+        """The agent's view: [H, W, 3] uint8, and [H, W] float32 metres, 0 where the scan has a hole."""
         seen = self._sim.get_sensor_observations()
         return np.ascontiguousarray(seen["rgb"][:, :, :3]), np.ascontiguousarray(seen["depth"])
 
     def navigable_map(self) -> NavigableMap:
-        """The floor that the agent stands on, all of it that is within half a metre of the agent's height."""
+        """The navigable floor within half a metre of the agent's height."""
         height = round(self._pose().y, 2)
         if height not in self._maps:
             pathfinder = self._sim.pathfinder
             lowest = pathfinder.get_bounds()[0]
             view = pathfinder.get_topdown_view(meters_per_pixel=CELL_METRES, height=height)  # [along z, along x]
-            # The first point that is asked for is the corner of the bounds: it is the middle of our first cell.
+            # habitat-sim samples from the corner of the bounds, which is the centre of our first cell.
             x0, z0 = float(lowest[0]) - CELL_METRES / 2, float(lowest[2]) - CELL_METRES / 2
             self._maps[height] = NavigableMap(np.ascontiguousarray(view, np.bool_), x0, z0)
         return self._maps[height]
 
     def close(self) -> None:
-        """Give back memory and graphics."""
+        """Release all resources."""
         self._scene = ""
         simulator, self._sim = self._sim, None
         if simulator is not None:
@@ -99,7 +99,7 @@ class HabitatSim:
     def _pose(self) -> Pose:
         state = self._sim.get_agent(0).get_state()
         x, y, z = (float(value) for value in state.position)
-        turn = state.rotation  # of the package numpy-quaternion
+        turn = state.rotation  # a numpy-quaternion
         return Pose(x, y, z, heading_of(turn.x, turn.y, turn.z, turn.w))
 
     def _load(self, scene_file: str) -> None:
@@ -109,11 +109,11 @@ class HabitatSim:
         if self._sim is None:
             self._sim = self._hs.Simulator(configuration)
         else:
-            try:  # as habitat-lab does: the old scene is freed first, what is known of the dataset stays
+            try:  # as habitat-lab does: frees the old scene first, keeps the dataset's metadata
                 self._sim.close(destroy=False)
                 self._sim.reconfigure(configuration)
             except Exception:
-                self.close()  # closing one that is half closed without destroying it would end the process
+                self.close()  # closing it again without destroying it would crash the process
                 raise
         self._scene = scene_file
 
@@ -125,7 +125,7 @@ class HabitatSim:
         simulator.gpu_device_id = self._gpu_device
         simulator.allow_sliding = True
         simulator.enable_physics = False
-        simulator.load_semantic_mesh = False  # would be loaded by default, and nobody looks at it
+        simulator.load_semantic_mesh = False  # the default loads it, but it is not used
         navigation = hs.NavMeshSettings()
         navigation.set_defaults()
         navigation.agent_radius = AGENT_RADIUS

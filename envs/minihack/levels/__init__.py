@@ -1,4 +1,4 @@
-"""Level sources: from a context id to the compiled level that NetHack plays."""
+"""Level sources: map a context id to the compiled level that NetHack plays."""
 
 from bonuslab.envs.minihack.levels.description import Description, DesFile, KeyRoom
 from bonuslab.envs.minihack.levels.lavacrossing import LavaCrossing

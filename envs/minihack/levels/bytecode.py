@@ -1,7 +1,7 @@
-"""Writes the compiled form of a map level directly, byte for byte what NetHack's lev_comp writes.
+"""Compiles map levels, byte for byte as NetHack's lev_comp does.
 
-A compiled level is a header, the number of instructions, and the instructions of a small stack machine. Calling
-lev_comp takes several milliseconds, more than the rest of a reset; this takes about 15 microseconds.
+A compiled level is a header, the number of instructions, and the instructions of a small stack machine. lev_comp takes
+several milliseconds, more than the rest of a reset; this takes about 15 microseconds.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _INSTRUCTIONS_PER_MONSTER: Final = 5
 
 @lru_cache(maxsize=1)
 def version_header() -> bytes:
-    """The 40 bytes by which the installed NetHack knows its own levels, taken from its own compiler."""
+    """The 40 bytes by which the installed NetHack recognises its levels, taken from its compiler."""
     return compile_description(f"MAZE:\"{LEVEL_NAME}\",' '\n")[:40]
 
 
@@ -115,12 +115,8 @@ def map_level(
         _integers(x, y, x, y, 0, other_x, other_y, other_x, other_y, 0),
         _BRANCH_TAIL,
     ]
-    for place in doors:
-        parts.append(_coordinate(*place))
-        parts.append(door)
-    parts.append(_WALLIFY_ALL)
-    parts.append(_RANDOM_MONSTER * monsters)
-    return b"".join(parts)
+    parts += [_coordinate(*place) + door for place in doors]
+    return b"".join([*parts, _WALLIFY_ALL, _RANDOM_MONSTER * monsters])
 
 
 def description(
@@ -131,7 +127,7 @@ def description(
     door_state: str = "closed",
     monsters: int = 0,
 ) -> str:
-    """The .des text of a map level: a lit map with stairs down as its goal."""
+    """The .des text of a lit map level with stairs down as its goal."""
     x, y = start
     other_x, other_y = abs(x - 1), abs(y - 1)
     return "\n".join(

@@ -1,7 +1,7 @@
-"""The compiled part of MultiRoom: a chain of rooms as minigrid's MultiRoomEnv places it, and its map.
+"""The compiled part of MultiRoom: places a chain of rooms as minigrid's MultiRoomEnv does, and draws its map.
 
-Rooms are rows of an int64 array: column, row, columns, rows, door column, door row (the door to the room before).
-All compiled functions are in this one file because numba's cache notices changes of one file only.
+Rooms are rows of an int64 array: column, row, columns, rows, door column, door row (the door to the previous room).
+All compiled functions are in this file because numba's cache only tracks changes of a function's own file.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ EAST, SOUTH, WEST, NORTH = range(4)
 
 
 def _compiled(signature: str) -> Callable[[Function], Function]:
-    """Compile a function, keeping the machine code on disk where some folder for it can be written.
+    """Compile a function, and cache the machine code on disk if possible.
 
-    The signature is given so that numba does not compile once more for each constant argument.
+    The explicit signature prevents numba from recompiling for each constant argument.
     """
 
     def compile_now(function: Function) -> Function:
         try:
             return cast(Function, njit(signature, cache=True, nogil=True)(function))
-        except (RuntimeError, OSError):  # no folder to write to: a read-only installation, a full disk
+        except (RuntimeError, OSError):  # no writable folder: a read-only installation, a full disk
             return cast(Function, njit(signature, nogil=True)(function))
 
     return compile_now
@@ -38,7 +38,7 @@ def _compiled(signature: str) -> Callable[[Function], Function]:
 
 @_compiled("i8(u8[::1], i8)")
 def below(stream: np.ndarray, bound: int) -> int:
-    """A uniform integer in [0, bound); the same numbers as `randomness.Stream.below`. `stream` is uint64 [1]."""
+    """A uniform integer in [0, bound), the same as `randomness.Stream.below`. `stream` is uint64 [1]."""
     wide = uint64(bound)
     threshold = uint64(0x1_0000_0000) % wide
     while True:
@@ -53,7 +53,7 @@ def below(stream: np.ndarray, bound: int) -> int:
 
 @_compiled("b1(i8[:, ::1], i8, i8, i8, i8, i8)")
 def overlaps(rooms: np.ndarray, count: int, column: int, row: int, columns: int, rows: int) -> bool:
-    """Whether a new room meets one of the first `count` rooms (minigrid leaves a gap on two sides only)."""
+    """Whether a new room overlaps one of the first `count` rooms (minigrid leaves a gap on two sides only)."""
     for k in range(count):
         apart = (
             column + columns < rooms[k, 0]
@@ -68,9 +68,9 @@ def overlaps(rooms: np.ndarray, count: int, column: int, row: int, columns: int,
 
 @_compiled("i8(u8[::1], i8[:, ::1], i8, i8, i8, i8)")
 def add_room(stream: np.ndarray, rooms: np.ndarray, placed: int, entry: int, largest: int, side: int) -> int:
-    """Try to put room number `placed` behind a door of the room before, which was entered through wall `entry`.
+    """Try to place room `placed` behind a door of the previous room, which was entered through wall `entry`.
 
-    Returns the wall through which the new room is entered, or -1 if all tries failed.
+    Returns the wall through which the new room is entered, or -1 if all attempts failed.
     """
     sizes = largest - SMALLEST_ROOM + 1
     for _ in range(TRIES_PER_ROOM):
@@ -115,8 +115,8 @@ def add_room(stream: np.ndarray, rooms: np.ndarray, placed: int, entry: int, lar
 def place_rooms(stream: np.ndarray, rooms: np.ndarray, largest: int, side: int, tallest: int, max_chains: int) -> bool:
     """Fill `rooms` with a chain that spans at most `tallest` rows of a grid of `side` rows and columns.
 
-    minigrid draws chains until one is complete; a complete chain that is too tall is drawn again. Chains are
-    independent and only grow taller, so giving one up as soon as it is too tall changes no probability.
+    minigrid samples chains until one is complete; we also resample a complete chain that is too tall. Chains are
+    independent and only grow taller, so abandoning one as soon as it is too tall changes no probability.
     """
     sizes = largest - SMALLEST_ROOM + 1
     for _ in range(max_chains):
@@ -154,8 +154,8 @@ def pick_floor(stream: np.ndarray, room: np.ndarray, taken_column: int, taken_ro
 def draw_map(rooms: np.ndarray, wall: int, cells: np.ndarray, doors: np.ndarray) -> tuple[int, int]:
     """Draw the chain into `cells` [side, side] as MiniHack does, and list its doors row by row.
 
-    Returns the first row in use and the row after the last. Floor outside of the outermost walls of a row is
-    blanked; what lies between two rooms of a row stays floor.
+    Returns the first used row and the row after the last. Floor outside the outermost walls of a row is blanked; floor
+    between two rooms of a row stays.
     """
     cells[:] = FLOOR
     top, bottom = len(cells), 0
@@ -200,7 +200,7 @@ def random_map(
     cells: np.ndarray,
     places: np.ndarray,
 ) -> tuple[int, int]:
-    """Fill `rooms`, `cells` and `places` (start, goal, doors); returns the rows in use, (0, 0) for no map."""
+    """Fill `rooms`, `cells` and `places` (start, goal, doors); returns the used rows, or (0, 0) if no map was found."""
     stream = np.empty(1, np.uint64)
     stream[0] = seed
     if not place_rooms(stream, rooms, largest, len(cells), tallest, max_chains):

@@ -1,4 +1,4 @@
-"""NetHack's own level compiler, lev_comp, as a function from .des text to the bytes of the .lev file."""
+"""NetHack's level compiler, lev_comp, as a function from .des text to .lev bytes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 from bonuslab.envs.errors import InvalidInput
 
 LEVEL_NAME = "mylevel"
-"""The name every MiniHack level has; the compiled level is in the file `mylevel.lev`."""
+"""The name of every MiniHack level, compiled to `mylevel.lev`."""
 
 
 def package_folder(package: str) -> Path:
-    """Folder of an installed package, found without importing it (importing minihack takes a second)."""
+    """Folder of an installed package, without importing it (importing minihack takes a second)."""
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise RuntimeError(f"the package {package} is not installed; `make venv` installs it")
@@ -24,7 +24,7 @@ def package_folder(package: str) -> Path:
 
 @lru_cache(maxsize=256)
 def compile_description(text: str) -> bytes:
-    """The compiled form of `.des` text. Compiling takes milliseconds, so results are kept in memory."""
+    """The .lev bytes of .des text. Compiling takes milliseconds, so results are cached."""
     compiler = package_folder("nle") / "nethackdir" / "lev_comp"
     with tempfile.TemporaryDirectory(prefix="bonuslab-level-") as folder:
         Path(folder, "level.des").write_text(text)
@@ -34,5 +34,5 @@ def compile_description(text: str) -> bytes:
         compiled = Path(folder, f"{LEVEL_NAME}.lev")
         if done.returncode == 0 and compiled.exists():
             return compiled.read_bytes()
-    said = (done.stderr + done.stdout).strip() or "lev_comp wrote nothing"
-    raise InvalidInput(f"this level description does not compile into {LEVEL_NAME}.lev: {said}")
+    output = (done.stderr + done.stdout).strip() or "no output from lev_comp"
+    raise InvalidInput(f"this level description does not compile into {LEVEL_NAME}.lev: {output}")

@@ -1,6 +1,6 @@
-"""Levels given by .des text, which the game completes with its own random numbers.
+"""Levels given by .des text, which the game completes at random.
 
-Their bytes do not depend on the context: the context acts through the game's core seed.
+Their bytes do not depend on the context, which acts through the game's core seed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bonuslab.envs.minihack.levels.level import Level
 
 @dataclass(frozen=True)
 class Description:
-    """The level that `.des` text describes."""
+    """The level that .des text describes."""
 
     text: str
 
@@ -26,7 +26,7 @@ class Description:
 
 @dataclass(frozen=True)
 class DesFile:
-    """A level description that comes with minihack, such as `corridor5.des`."""
+    """A level description installed with minihack, such as `corridor5.des`."""
 
     name: str
 
@@ -37,17 +37,17 @@ class DesFile:
 
 @dataclass(frozen=True)
 class KeyRoom:
-    """A room with a key in it and a locked room inside, which holds the goal."""
+    """A room with a key, and inside it a locked room with the goal."""
 
     room_size: int
-    """Columns and rows of floor of the outer room."""
+    """Columns and rows of the outer room's floor."""
     subroom_size: int
-    """Columns and rows of floor of the locked room."""
+    """Columns and rows of the locked room's floor."""
     lit: bool = True
 
     def __post_init__(self) -> None:
-        # In a smaller room the game leaves out the subroom, a larger room it leaves out, and a subroom that
-        # leaves no way around it ends the process with a division by zero.
+        # The game omits the subroom of a smaller room, omits a larger room, and crashes the process with a division
+        # by zero if the subroom leaves no way around it.
         if not 4 <= self.room_size <= 18 or not 1 <= self.subroom_size <= self.room_size - 2:
             raise InvalidInput(
                 f"key room of size {self.room_size} with a subroom of size {self.subroom_size}; allowed: "
@@ -56,7 +56,7 @@ class KeyRoom:
 
     @property
     def text(self) -> str:
-        """The `.des` text, made from minihack's template."""
+        """The .des text, from minihack's template."""
         template = read_description("key_and_door_tmp.des")
         text = template.replace("RS", str(self.room_size)).replace("SS", str(self.subroom_size))
         return text if self.lit else text.replace("lit", "unlit")
@@ -68,7 +68,7 @@ class KeyRoom:
 
 @lru_cache(maxsize=64)
 def read_description(name: str) -> str:
-    """The text of one of minihack's own `.des` files."""
+    """The text of one of minihack's .des files."""
     folder = package_folder("minihack") / "dat"
     path = folder / name
     if path.parent != folder or not path.is_file():

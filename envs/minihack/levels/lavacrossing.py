@@ -1,4 +1,4 @@
-"""LavaCrossing: from one corner of a room to the other across rivers of lava, each with one crossing."""
+"""LavaCrossing: from one corner of a room to the opposite one, across rivers of lava with one crossing each."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class LavaCrossing:
     """Maps of minigrid's CrossingEnv with lava, in a square grid."""
 
     size: int = 19
-    """Columns and rows of the grid, the walls included: odd."""
+    """Columns and rows of the grid, including the walls; odd."""
     rivers: int = 13
-    """Rivers of lava. No more than size - 3 exist; more means all of them (N17 at size 19 has 16)."""
+    """Rivers of lava, capped at size - 3 (N17 at size 19 has 16)."""
 
     def __post_init__(self) -> None:
         if self.size % 2 == 0 or not 5 <= self.size <= LARGEST:
             raise InvalidInput(f"LavaCrossing size {self.size}; allowed: odd numbers from 5 to {LARGEST}")
         if self.rivers < 0:
-            raise InvalidInput(f"a LavaCrossing level with {self.rivers} rivers; allowed: 0 and more")
+            raise InvalidInput(f"a LavaCrossing level with {self.rivers} rivers; allowed: 0 or more")
 
     def build(self, context: int) -> Level:
         """The level of `context`."""
@@ -37,7 +37,7 @@ class LavaCrossing:
 
 
 def draw_rows(stream: Stream, size: int, count: int) -> tuple[str, ...]:
-    """Rows of a map with `count` random rivers, opened along a random path of regions to the goal."""
+    """Rows of a map with `count` random rivers, with crossings along a random path of regions to the goal."""
     positions = range(2, size - 2, 2)
     rivers = [(VERTICAL, i) for i in positions] + [(HORIZONTAL, j) for j in positions]
     stream.shuffle(rivers)
@@ -46,7 +46,7 @@ def draw_rows(stream: Stream, size: int, count: int) -> tuple[str, ...]:
 
     dry = "|" + "".join("L" if i in columns else "." for i in range(1, size - 1)) + "|"
     river = "|" + "L" * (size - 2) + "|"
-    # MiniHack drops the grid's last row, so stone takes the place of the wall in the south.
+    # MiniHack drops the grid's last row, so the south wall is stone.
     cells = [list("|" * size)] + [list(river if j in rows else dry) for j in range(1, size - 1)]
 
     crossings = [VERTICAL] * len(columns) + [HORIZONTAL] * len(rows)

@@ -1,4 +1,4 @@
-"""What a level is, and what makes one from a context."""
+"""Levels, and the interface of what builds them from contexts."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Cell = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A compiled level, with what is known of its map."""
+    """A compiled level and what is known about its map."""
 
     lev: bytes
-    """Content of mylevel.lev, the file the game reads."""
+    """Content of mylevel.lev, which the game reads."""
     map: tuple[str, ...] | None = None
-    """Rows of the MAP block where the level is one fixed map, else None (the game draws the level itself)."""
+    """Rows of the MAP block, or None if the game generates the map itself."""
     start: Cell | None = None
     goal: Cell | None = None
     doors: tuple[Cell, ...] = ()
@@ -24,8 +24,8 @@ class Level:
 
 
 class LevelSource(Protocol):
-    """Makes the level of a context. Sources are frozen dataclasses: hashable and picklable."""
+    """Builds the level of a context. Sources are frozen dataclasses: hashable and picklable."""
 
     def build(self, context: int) -> Level:
-        """The level of `context`: the same bytes in any process and on any machine."""
+        """The level of `context`: the same bytes in every process and on every machine."""
         ...

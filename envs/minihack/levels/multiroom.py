@@ -1,4 +1,4 @@
-"""MultiRoom: a chain of rooms joined by doors, from the first room to the goal in the last."""
+"""MultiRoom: a chain of rooms connected by doors, with the goal in the last one."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from bonuslab.envs.minihack.levels.level import Level
 from bonuslab.envs.minihack.randomness import Purpose, context_seed
 
 SIDE = 25
-"""Rows and columns of the minigrid in which the authors placed the rooms."""
+"""Rows and columns of the minigrid grid that the authors used."""
 TALLEST_MAP = 21
-"""NetHack has no more rows; lev_comp refuses a taller map."""
+"""NetHack's number of rows; lev_comp rejects taller maps."""
 MAX_CHAINS = 20_000_000
-"""Chains to try before saying that so many rooms do not fit: about ten seconds."""
+"""Attempts before giving up on a chain: about ten seconds."""
 
 
 @dataclass(frozen=True)
 class MultiRoom:
-    """Maps of minigrid's MultiRoomEnv in a grid of 25 x 25, given that they fit in NetHack's 21 rows."""
+    """Maps of minigrid's MultiRoomEnv on a 25 x 25 grid, conditioned on fitting NetHack's 21 rows."""
 
     rooms: int
     room_size: int
-    """Largest number of columns and of rows of a room, its walls included; the smallest is 4."""
+    """Maximum columns and rows of a room, including walls; the minimum is 4."""
     lava: bool = False
-    """Walls of lava in place of stone."""
+    """Lava instead of stone walls."""
     doors: Literal["closed", "open", "locked"] = "closed"
     monsters: int = 0
-    """Monsters of random kind at random places, chosen by the game."""
+    """Number of monsters; the game chooses their kinds and places."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.rooms <= 20:
@@ -44,8 +44,8 @@ class MultiRoom:
             raise InvalidInput(f"a MultiRoom level with {self.monsters} monsters; allowed: 0 to 100")
 
     def build(self, context: int) -> Level:
-        """The level of `context`. Levels that differ only in lava, doors or monsters have the same rooms."""
-        # numba takes half a second to import, which commands that build no level should not wait for.
+        """The level of `context`. Levels that differ only in lava, doors or monsters share their rooms."""
+        # Importing numba takes half a second; only commands that build a level should pay for it.
         from bonuslab.envs.minihack.levels.chain import random_map
 
         rooms = np.empty((self.rooms, 6), np.int64)
@@ -57,7 +57,7 @@ class MultiRoom:
         if bottom == 0:
             raise InvalidInput(
                 f"no chain of {self.rooms} rooms of size up to {self.room_size} was found for context {context}; "
-                "take fewer or smaller rooms"
+                "use fewer or smaller rooms"
             )
         used = cells[top:bottom].tobytes()
         start, goal, *doors = map(tuple, places.tolist())

@@ -1,4 +1,4 @@
-// The page: which grid and trial the address names, what is fetched when, and who draws it.
+// The page: which grid and trial the address names, when to fetch them, and what draws them.
 import { element, setText } from "./dom.js";
 import { Feed, fetchData } from "./feed.js";
 import { duration, percent } from "./format.js";
@@ -49,7 +49,7 @@ function closeTrial() {
   matrix.focus(id);
 }
 
-/** Take over what the address names, and fetch it. */
+/** Fetch and show what the address names. */
 function follow() {
   const wanted = addressed();
   if (wanted.grid !== state.grid) {
@@ -81,7 +81,7 @@ function beginTrial() {
   matrix.select(state.trial);
 }
 
-/** One round: the list of grids now and then, the grid, the trial. How many seconds to wait. */
+/** One round: the list of grids occasionally, the grid, the trial. Returns the seconds to wait. */
 async function refresh(signal) {
   if (state.grid === null || performance.now() > indexDue) await refreshIndex(signal);
   if (state.grid === null) return INDEX_SECONDS;
@@ -102,10 +102,10 @@ async function refreshIndex(signal) {
   byId("index").hidden = false;
   document.title = "bonuslab board";
   drawIndex(byId("index"), grids, (id) => hashOf(id));
-  say(grids.length ? "" : "There is no grid yet; `bonuslab grid` or `make grid` makes one.");
+  say(grids.length ? "" : "No grid yet; start one with `bonuslab grid` or `make grid`.");
 }
 
-/** The choice of grids; left alone while it stays the same, since it may be open. */
+/** The menu of grids; replaced only if it differs, since it may be open. */
 function offer(names) {
   const select = byId("grids");
   const there = [...select.options].slice(1).map((option) => option.value);
@@ -134,12 +134,12 @@ async function refreshGrid(signal) {
   byId("index").hidden = true;
   byId("grid").hidden = false;
   document.title = `${percent(data.summary.share)} · ${state.layout.name} · bonuslab board`;
-  tellInterrupted();
+  reportInterruption();
   if (data.layout && state.trial !== null) beginTrial();
   if (state.trial !== null) await refreshTrial(data.cells.some((cell) => cell.id === state.trial), signal);
 }
 
-/** The open trial is fetched when its cell changed, and now and then for its video and its run in MLflow. */
+/** The open trial is fetched when its cell changed, and periodically for its video and its run in MLflow. */
 async function refreshTrial(changed, signal) {
   if (!changed && performance.now() - state.fetchedAt < 1000 * TRIAL_SECONDS && state.tag) return;
   const id = state.trial;
@@ -151,11 +151,11 @@ async function refreshTrial(changed, signal) {
   trialView.update(data, state.summary);
 }
 
-function tellInterrupted() {
+function reportInterruption() {
   const { interrupted, quiet } = state.summary;
-  const again = state.layout.command ? ` The same command goes on with it: ${state.layout.command}` : "";
-  const since = quiet < 1e8 ? ` for ${duration(quiet)}` : "";
-  say(interrupted ? `No process runs this grid, and nothing has changed${since}.${again}` : "");
+  const again = state.layout.command ? ` Resume it with the same command: ${state.layout.command}` : "";
+  const since = quiet < 1e8 ? `; it last changed ${duration(quiet)} ago` : "";
+  say(interrupted ? `No process is running this grid${since}.${again}` : "");
 }
 
 function say(text) {
@@ -164,12 +164,12 @@ function say(text) {
 }
 
 function showLife(life, message = "") {
-  const shown = { live: "live", paused: "paused", offline: "no answer", refused: "waiting" }[life];
+  const shown = { live: "live", paused: "paused", offline: "offline", refused: "waiting" }[life];
   byId("live").className = `live ${life}`;
   setText(byId("live"), shown);
-  if (life === "offline") say("The board does not answer: it was ended, or the connection is lost. Trying again …");
+  if (life === "offline") say("The board is not responding: it was stopped, or the connection was lost. Retrying …");
   if (life === "refused") {
-    say(`${message}. Looking again …`);
+    say(`${message}. Retrying …`);
     state.version = "";
     indexDue = 0;
   }

@@ -7,7 +7,7 @@ const HEIGHT = 100;
 
 export class Chart {
   /** `point` is called with the number of the point under the pointer, or null. */
-  constructor(label, name, point) {
+  constructor({ label, meaning, name }, point) {
     this.band = drawing("path", { class: "band" });
     this.line = drawing("path", { class: "curve" });
     this.dots = drawing("path", { class: "dots" });
@@ -18,7 +18,7 @@ export class Chart {
     this.reading = element("output");
     [this.top, this.bottom, this.end] = ["y-high", "y-low", "x-end"].map((place) => element("span", { class: place }));
     this.root = element("figure", { class: "chart", tabindex: "0", role: "img", "data-column": name },
-      element("figcaption", { title: name }, element("span", { text: label }), this.reading),
+      element("figcaption", { title: meaning ? `${name}: ${meaning}` : name }, element("span", { text: label }), this.reading),
       this.top, this.bottom, this.plot, element("span", { class: "x-start", text: "0" }), this.end);
     this.label = label;
     this.place = null;
@@ -65,7 +65,7 @@ export class Chart {
     return (HEIGHT * (1 - (value - this.low) / (this.high - this.low))).toFixed(2);
   }
 
-  /** Say the value at a point and mark it; null for the last value. */
+  /** Show the value at a point and mark it; null for the last value. */
   showAt(place) {
     const value = place === null ? null : this.column.mean[place];
     const shown = value !== null && value !== undefined;
@@ -97,12 +97,12 @@ export class Chart {
   }
 }
 
-/** From the lowest to the highest value; rates from 0 to 1, and from 0 where 0 is near. */
+/** From the lowest to the highest value; shares from 0 to 1, others from 0 where 0 is near. */
 function range(column) {
   const numbers = (values) => (values ?? []).filter((value) => value !== null);
   let low = Math.min(...numbers(column.mean), ...numbers(column.low));
   let high = Math.max(...numbers(column.mean), ...numbers(column.high));
-  if (/rate$/.test(column.name) && low >= 0 && high <= 1) return [0, 1];
+  if (column.unit === "share" && low >= 0 && high <= 1) return [0, 1];
   if (low > 0 && low < high / 2) low = 0;
   if (high < 0 && high > low / 2) high = 0;
   if (high === low) {

@@ -1,4 +1,4 @@
-// Building elements. Text always goes in as text, never as markup: names come from files.
+// Building elements. Text is inserted as text, never as markup: names come from files.
 
 /** An element with attributes, listeners (onclick: …) and children; `text` sets its text. */
 export function element(tag, properties = {}, ...children) {
@@ -21,12 +21,12 @@ export function drawing(tag, attributes = {}, ...children) {
   return made;
 }
 
-/** Set an element's text, only if it differs: an unchanged page is not drawn again. */
+/** Set an element's text if it differs: an unchanged page is not redrawn. */
 export function setText(target, text) {
   if (target.textContent !== text) target.textContent = text;
 }
 
-/** Set an attribute, only if it differs. */
+/** Set an attribute if it differs. */
 export function setAttribute(target, name, value) {
   if (target.getAttribute(name) !== value) target.setAttribute(name, value);
 }

@@ -1,6 +1,6 @@
-// Fetching: now and then while somebody looks, not at all while the tab is hidden.
+// Fetching: periodically while the page is visible, never while the tab is hidden.
 
-/** An answer that is no success, with what the server said about it. */
+/** An error response, with the server's message. */
 export class Refused extends Error {
   constructor(status, message) {
     super(message);
@@ -21,7 +21,7 @@ export async function fetchData(address, signal) {
   return { data, tag: response.headers.get("ETag") };
 }
 
-/** Calls `ask` again and again; `ask` returns how many seconds to wait, or throws. */
+/** Calls `ask` repeatedly; `ask` returns how many seconds to wait, or throws. */
 export class Feed {
   constructor(ask, onState) {
     this.ask = ask;
@@ -32,7 +32,7 @@ export class Feed {
     document.addEventListener("visibilitychange", () => (document.hidden ? this.pause() : this.now()));
   }
 
-  /** Ask at once; an answer still under way is dropped. */
+  /** Ask at once; a pending answer is dropped. */
   now() {
     clearTimeout(this.timer);
     this.abort?.abort();

@@ -1,6 +1,6 @@
-// Numbers as people read them.
+// Numbers for people.
 
-/** Three digits that matter: 0.0312, 1.24, 18.2, 1,240. */
+/** Three significant digits: 0.0312, 1.24, 18.2, 1,240. */
 export function number(value) {
   if (value === null || value === undefined) return "–";
   const size = Math.abs(value);
@@ -9,7 +9,7 @@ export function number(value) {
   return String(Number(value.toPrecision(3)));
 }
 
-/** For the cells of the map: at most four signs, as .83, 1.0, 12 or −.4. */
+/** For the cells of the map: at most four characters, as .83, 1.0, 12 or −.4. */
 export function tiny(value) {
   if (value === null || value === undefined) return "";
   const sign = value < 0 ? "−" : "";
@@ -54,16 +54,8 @@ export function tinyDuration(seconds) {
   return `${Math.round(seconds / 86400)}d`;
 }
 
-/** 62 %; 100 % only for the whole. */
+/** 62 %; 100 % only when complete. */
 export function percent(share) {
   const shown = share >= 1 ? 100 : Math.min(99, Math.round(100 * share));
   return `${shown} %`;
-}
-
-/** win_rate as win rate, episode_return as return, evaluation/sampled/win_rate as win rate (sampled). */
-export function metricLabel(name) {
-  if (name === "episode_return") return "return";
-  const found = name.match(/^evaluation\/(\w+)\/(.+)$/);
-  const words = (text) => text.replaceAll("_", " ").replaceAll("/", " ");
-  return found ? `${words(found[2])} (${found[1]})` : words(name);
 }

@@ -1,14 +1,14 @@
-// The heat map: a panel a bonus, a row a task, a cell a seed.
+// The heat map: a panel per bonus, a row per task, a cell per seed.
 import { element, setAttribute, setText } from "./dom.js";
-import { duration, metricLabel, number, percent, short, tiny, tinyDuration } from "./format.js";
+import { duration, number, percent, short, tiny, tinyDuration } from "./format.js";
 
-/** What a cell's colour and text can stand for: value of a cell, its text, and whether the scale starts at 0. */
+/** What a cell's colour and text can show: value of a cell, its text, and whether the scale starts at 0. */
 export const VIEWS = {
   metric: { value: (cell) => cell.metric, text: tiny },
   return: { label: "return", value: (cell) => cell.return, text: tiny },
   progress: { label: "progress", value: (cell) => cell.share, text: (value) => String(Math.floor(100 * value)) },
   left: { label: "time left", value: (cell) => cell.left, text: tinyDuration, fromZero: true },
-  speed: { label: "steps a second", value: (cell) => cell.speed || null, text: short, fromZero: true },
+  speed: { label: "steps per second", value: (cell) => cell.speed || null, text: short, fromZero: true },
 };
 
 const ROOMY_PIXELS = 62;
@@ -26,7 +26,7 @@ export class Matrix {
     new ResizeObserver(() => this.measure()).observe(root);
   }
 
-  /** Build all panels anew. */
+  /** Build all panels. */
   build(layout) {
     this.layout = layout;
     this.cells = new Map();
@@ -94,7 +94,7 @@ export class Matrix {
     this.figures();
   }
 
-  /** Fade all cells that are not at this status; null for none. */
+  /** Fade all cells with another status; null for none. */
   emphasise(status) {
     this.highlight = status;
     this.root.classList.toggle("faded", status !== null);
@@ -105,13 +105,13 @@ export class Matrix {
     return cell.status === "running" && this.interrupted ? "interrupted" : cell.status;
   }
 
-  /** Work out the range of the colours; whether it changed. */
+  /** Compute the range of the colours; whether it changed. */
   scale() {
     const view = VIEWS[this.view];
     const values = [...this.cells.values()].map(view.value).filter((value) => value !== null && value !== undefined);
     let low = values.length ? Math.min(...values) : 0;
     let high = values.length ? Math.max(...values) : 1;
-    // Rates, shares and returns between 0 and 1 keep one scale, so that a colour means the same tomorrow.
+    // Rates, shares and returns between 0 and 1 keep one scale, so that colours keep their meaning.
     if (!view.fromZero && low >= 0 && high <= 1) [low, high] = [0, 1];
     if (view.fromZero) low = 0;
     if (high === low) high = low + 1;
@@ -137,9 +137,9 @@ export class Matrix {
     setText(button.children[0], marks[cell.status] ?? (known ? view.text(value) : ""));
     const left = cell.status === "running" && !this.interrupted ? `${duration(cell.left)} left` : SUB_TEXT[cell.status];
     setText(button.children[1], left ?? "stopped");
-    const told = this.describe(cell, button);
-    setAttribute(button, "aria-label", told);
-    setAttribute(button, "title", told);
+    const text = this.describe(cell, button);
+    setAttribute(button, "aria-label", text);
+    setAttribute(button, "title", text);
   }
 
   describe(cell, button) {
@@ -147,7 +147,7 @@ export class Matrix {
     const where = `${rows[button.row].label}, ${panels[button.panel].label}, seed ${seeds[button.seed]}`;
     const parts = [`${where}: ${this.status(cell)}`];
     if (begun(cell) && cell.status !== "finished") parts.push(percent(cell.share));
-    if (cell.metric !== null) parts.push(`${metricLabel(cell.column)} ${number(cell.metric)}`);
+    if (cell.metric !== null) parts.push(`${cell.label} ${number(cell.metric)}`);
     if (cell.return !== null && cell.column !== "episode_return") parts.push(`return ${number(cell.return)}`);
     if (cell.status === "running" && !this.interrupted) parts.push(`${duration(cell.left)} left`);
     if (cell.error) parts.push(cell.error);
@@ -202,7 +202,7 @@ export class Matrix {
     const stacked = getComputedStyle(this.root).flexDirection === "column";
     const seeds = this.layout.seeds.length;
     const rows = this.layout.rows.length;
-    // Panels that stand side by side go on to the right, stacked ones go on below.
+    // Panels side by side continue to the right, stacked ones below.
     let across = stacked ? button.seed : button.panel * seeds + button.seed;
     let down = stacked ? button.panel * rows + button.row : button.row;
     const width = stacked ? seeds : seeds * this.panels.length;
@@ -223,7 +223,7 @@ export class Matrix {
   }
 }
 
-/** Whether a trial has done anything yet; one that waits may have: it goes on later. */
+/** Whether a trial has any steps; a waiting one may, if it will be resumed. */
 function begun(cell) {
   return cell.status !== "waiting" || cell.steps > 0;
 }

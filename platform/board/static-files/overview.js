@@ -1,10 +1,10 @@
-// What stands around the heat map: the grid as a whole, the choice of colours, who runs and what failed.
+// Around the heat map: the grid's totals, the choice of colours, running and failed trials.
 import { element, setText } from "./dom.js";
-import { duration, metricLabel, number, percent, short } from "./format.js";
+import { duration, number, percent, short } from "./format.js";
 import { VIEWS } from "./matrix.js";
 
 const STATUSES = ["finished", "running", "interrupted", "failed", "unreadable", "waiting"];
-const FIGURES = { done: "done", left: "time left", speed: "steps a second", trials: "trials finished" };
+const FIGURES = { done: "done", left: "time left", speed: "steps per second", trials: "trials finished" };
 const LONGEST_LIST = 60;
 
 /** Counts by status as shown: trials of an interrupted grid do not run. */
@@ -13,9 +13,9 @@ function countsOf(summary) {
   return running ? { ...others, [summary.interrupted ? "interrupted" : "running"]: running } : others;
 }
 
-/** Share done, time left, speed and the counts of the statuses. */
+/** Share done, time left, speed and counts by status. */
 export class Overview {
-  /** `emphasise` is called with a status whose trials are to stand out, or null. */
+  /** `emphasise` is called with the status whose trials to highlight, or null. */
   constructor(root, emphasise) {
     this.title = element("h1");
     this.subtitle = element("p", { class: "quiet" });
@@ -36,7 +36,7 @@ export class Overview {
       element("div", { class: "figures" }, ...Object.entries(FIGURES).map(([name, text]) =>
         element("div", { class: name }, this.figures[name], element("span", { text })))),
       this.bar,
-      element("div", { class: "chips", role: "group", "aria-label": "Make trials stand out" },
+      element("div", { class: "chips", role: "group", "aria-label": "Highlight trials" },
         ...[...this.chips.values()].map(({ chip }) => chip)),
     );
   }
@@ -75,7 +75,7 @@ export class Overview {
   }
 }
 
-/** The choice of what colours stand for, and the scale. */
+/** The menu of what colours show, and their scale. */
 export class Tools {
   /** `show` is called with one of the names of `VIEWS`. */
   constructor(root, show) {
@@ -85,14 +85,14 @@ export class Tools {
     root.replaceChildren(
       element("label", {}, "colour ", this.select),
       element("div", { class: "scale" }, this.low, element("i", { "aria-hidden": "true" }), this.high),
-      element("p", { class: "quiet hint", text: "Choose a cell for its curves; arrow keys move." }),
+      element("p", { class: "quiet hint", text: "Select a cell to see its curves; move with the arrow keys." }),
     );
   }
 
   build(layout, view) {
     const names = Object.keys(VIEWS).filter((name) => name !== "return" || layout.metric !== "episode_return");
     this.select.replaceChildren(...names.map((name) =>
-      element("option", { value: name, text: VIEWS[name].label ?? metricLabel(layout.metric) })));
+      element("option", { value: name, text: VIEWS[name].label ?? layout.metricLabel })));
     this.select.value = view;
   }
 
@@ -103,7 +103,7 @@ export class Tools {
   }
 }
 
-/** Trials that run and trials that failed, in words. */
+/** Running trials and failed trials. */
 export class Lists {
   constructor(root, open) {
     this.running = new TrialList("running", "Running now", open, ["track", "share", "speed", "left"]);
@@ -124,7 +124,7 @@ export class Lists {
   }
 }
 
-/** One list. Its lines stay the same elements while their numbers change, so that focus and scrolling stay too. */
+/** One list. Its elements are kept while their numbers change, so that focus and scrolling survive. */
 class TrialList {
   constructor(kind, title, open, parts) {
     this.open = open;
@@ -170,7 +170,7 @@ class TrialList {
   }
 }
 
-/** All grids, for the page without one. */
+/** The list of all grids. */
 export function drawIndex(root, grids, address) {
   const cards = grids.map((grid) => element("li", { class: "card" }, ...card(grid, address)));
   const focused = root.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;

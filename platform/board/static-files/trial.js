@@ -1,15 +1,15 @@
-// One trial: where it stands, its video, its error, its curves.
+// One trial: its status, video, error and curves.
 import { Chart } from "./chart.js";
 import { element, setText } from "./dom.js";
-import { duration, metricLabel, number, percent, short } from "./format.js";
+import { duration, number, percent, short } from "./format.js";
 
 const STATUS_TEXT = {
   waiting: "waiting", running: "running", finished: "finished", failed: "failed",
-  unreadable: "cannot be read", interrupted: "interrupted",
+  unreadable: "unreadable", interrupted: "interrupted",
 };
 
 export class TrialView {
-  /** `close` is called when the user is done with the trial. */
+  /** `close` is called when the user closes the trial. */
   constructor(root, close) {
     this.root = root;
     this.close = close;
@@ -61,8 +61,8 @@ export class TrialView {
 
   showFacts(cell, status) {
     const facts = [
-      ["state", cell.share > 0 && cell.share < 1 ? `${STATUS_TEXT[status]} at ${percent(cell.share)}` : STATUS_TEXT[status]],
-      [metricLabel(cell.column), number(cell.metric)],
+      ["status", cell.share > 0 && cell.share < 1 ? `${STATUS_TEXT[status]} at ${percent(cell.share)}` : STATUS_TEXT[status]],
+      [cell.label, number(cell.metric)],
       ...(cell.column === "episode_return" ? [] : [["return", number(cell.return)]]),
       ["steps", cell.total ? `${short(cell.steps)} of ${short(cell.total)}` : short(cell.steps)],
       ["speed", cell.speed ? `${short(cell.speed)} steps/s` : "–"],
@@ -92,7 +92,7 @@ export class TrialView {
     if (this.problem.hidden || this.problem.dataset.text === text) return;
     this.problem.dataset.text = text;
     const past = ["running", "waiting"].includes(page.cell.status);
-    const title = past ? "An earlier attempt failed" : page.cell.error || "It failed";
+    const title = past ? "An earlier attempt failed" : page.cell.error || "Failed";
     this.problem.replaceChildren(element("h3", { text: title }));
     if (page.traceback) {
       this.problem.append(element("details", { open: !past }, element("summary", { text: "traceback" }),
@@ -115,7 +115,7 @@ export class TrialView {
   showCurves(curves) {
     if (!curves.columns.length) {
       this.charts.clear();
-      this.curves.replaceChildren(element("p", { class: "quiet", text: "no numbers yet" }));
+      this.curves.replaceChildren(element("p", { class: "quiet", text: "no metrics yet" }));
       return;
     }
     const names = curves.columns.map((column) => column.name).join("\n");
@@ -130,7 +130,7 @@ export class TrialView {
       for (const chart of this.charts.values()) chart.showAt(place);
     };
     for (const column of columns) {
-      const chart = new Chart(column.label, column.name, point);
+      const chart = new Chart(column, point);
       this.charts.set(column.name, chart);
       if (!groups.has(column.group)) groups.set(column.group, element("div", { class: "charts" }));
       groups.get(column.group).append(chart.root);

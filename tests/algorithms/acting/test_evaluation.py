@@ -8,7 +8,7 @@ import torch
 from bonuslab.algorithms.acting.evaluation import evaluate
 from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE
 from bonuslab.algorithms.networks import build_policy
-from bonuslab.envs.minihack.contexts import Contexts
+from bonuslab.envs.minihack.contexts import MiniHackContexts
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_contexts_are_held_out(make_config, running, monkeypatch):
     monkeypatch.setattr(module, "evaluate", spy)
     trained = running(make_config("none", max_steps=5).run_serially().evaluation(evaluation_duration=3))
     trained.evaluate()
-    training = Contexts("inf", 0)._range
+    training = MiniHackContexts("inf", 0)._range
     assert len(seen) == 2
     assert seen[0] == seen[1]
     assert all(not training[0] <= context < training[1] for context in seen[0])

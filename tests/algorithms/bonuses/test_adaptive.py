@@ -23,7 +23,7 @@ def build(text: str = COUNTS) -> Adaptive:
 
 
 def fragments(lengths: list[int], seed: int = 3) -> list[Fragment]:
-    """With returns of their own for each episode."""
+    """Fragments with a random return for each episode."""
     pieces = Trajectory(4, sum(lengths), seed=seed).cut(lengths)
     rng = np.random.default_rng(seed)
     for piece in pieces:
@@ -40,7 +40,7 @@ def run(bonus: Adaptive, pieces: list[Fragment]) -> np.ndarray:
 
 
 def literal(pieces: list[Fragment]) -> tuple[np.ndarray, np.ndarray]:
-    """Bonuses and last weights by the docstring's words, one step at a time."""
+    """Bonuses and final weights by the docstring's equation, one step at a time."""
     setting = Setting(OBSERVATION_SPACE, NUM_ACTIONS, network="small")
     one, two = (parse(text).build(setting) for text in ("count.episodic(position)", "count.global(position)"))
     seen: list[list[float]] = [[], [], []]
@@ -75,7 +75,7 @@ def literal(pieces: list[Fragment]) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(answer), weights
 
 
-def test_it_equals_the_equation() -> None:
+def test_equals_the_equation() -> None:
     pieces = fragments([10, 7, 20, 13])
     bonus = build()
     expected, weights = literal(pieces)
@@ -84,7 +84,7 @@ def test_it_equals_the_equation() -> None:
     assert np.ptp(weights) > 0.05
 
 
-def test_the_cut_into_fragments_does_not_change_what_an_episode_was_paid() -> None:
+def test_fragment_boundaries_do_not_change_the_sums_of_an_episode() -> None:
     bonus = build()
     parts = [bonus._follow(piece, np.ones((3, piece.num_steps, 4))) for piece in fragments([12, 11, 19])]
     straight = build()._follow(fragments([42])[0], np.ones((3, 42, 4)))
@@ -93,16 +93,16 @@ def test_the_cut_into_fragments_does_not_change_what_an_episode_was_paid() -> No
     np.testing.assert_allclose(sorted(joined[:, 1]), sorted(straight[:, 1]), rtol=1e-12)
 
 
-def test_an_episode_whose_beginning_was_lost_is_left_out() -> None:
+def test_an_episode_whose_start_was_lost_is_skipped() -> None:
     pieces = fragments([12, 11, 19])
     bonus = build()
     bonus._follow(pieces[0], np.ones((3, 12, 4)))
-    found = bonus._follow(pieces[2], np.ones((3, 19, 4)))  # pieces[1] never came
+    found = bonus._follow(pieces[2], np.ones((3, 19, 4)))  # pieces[1] was lost
     begun = sum(int((pieces[2].done[:, n] & (np.cumsum(pieces[2].first[:19, n]) > 0)).sum()) for n in range(4))
     assert len(found) == begun < pieces[2].done.sum()
 
 
-def test_weights_of_hand_made_episodes() -> None:
+def test_weights_of_constructed_episodes() -> None:
     returns = np.array([0.0, 0.0, 1.0, 1.0])
     agrees, opposes, unrelated = returns * 3 + 2, -returns, np.array([1.0, 2.0, 1.0, 2.0])
     weights = arm_weights(np.stack([returns, agrees, opposes, unrelated], axis=1), temperature=1.0)
@@ -111,29 +111,29 @@ def test_weights_of_hand_made_episodes() -> None:
         np.testing.assert_array_equal(arm_weights(undefined, 1.0), [1 / 3] * 3)
 
 
-def test_it_says_its_weights_and_learns_once_a_fragment() -> None:
+def test_reports_its_weights_and_updates_once_per_fragment() -> None:
     piece = fragments([40])[0]
     bonus = build()
     bonus.compute(piece)
     metrics = bonus.learn(piece)
     assert sum(metrics[f"weight_{arm}"] for arm in ("first", "second", "product")) == pytest.approx(1)
     state = pickle.dumps(bonus.state_dict())
-    bonus.learn(piece)  # another pass over the same fragment
+    bonus.learn(piece)  # another update on the same fragment
     assert pickle.dumps(bonus.state_dict()) == state
 
 
-def test_texts() -> None:
+def test_expressions_and_invalid_parameters() -> None:
     assert str(parse("adaptive")) == "adaptive"
     assert parse("adaptive(e3b, rnd)") == parse("adaptive")
     assert str(parse(str(parse(COUNTS)))) == str(parse(COUNTS))
     assert parse(COUNTS).scope == "combined"
     assert parse("2 * adaptive(count.episodic, e3b + rnd)").scope == "combined"
     for text, message in {
-        "adaptive(e3b, e3b)": "the same",
+        "adaptive(e3b, e3b)": "are equal",
         "adaptive(window=1)": "at least 2",
         "adaptive(temperature=0)": "positive",
         "adaptive(discount=1.5)": "at most 1",
-        "adaptive(3)": "no bonus",
+        "adaptive(3)": "not a bonus",
     }.items():
         with pytest.raises(InvalidInput, match=message):
             parse(text)

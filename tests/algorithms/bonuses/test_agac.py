@@ -1,4 +1,4 @@
-"""AGAC against its equation, with the adversary run one step and one environment at a time."""
+"""AGAC against its equation, with the adversary run one step and one env at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import torch
 from bonuslab.algorithms.bonuses.agac import AGAC
 from bonuslab.algorithms.bonuses.algebra.setting import Setting
 from bonuslab.algorithms.data.fragment import Fragment
-from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory
+from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory, next_state_at
 from bonuslab.algorithms.networks import as_tensors
 from bonuslab.envs.errors import InvalidInput
 
@@ -27,13 +27,6 @@ def _softmax(logits: Sequence[float]) -> list[float]:
     top = max(logits)
     weights = [math.exp(value - top) for value in logits]
     return [weight / sum(weights) for weight in weights]
-
-
-def _next_place(fragment: Fragment, t: int, n: int) -> tuple[int, int]:
-    for row, index in enumerate(fragment.final_index.tolist()):
-        if index == [t, n]:
-            return tuple(fragment.finals["blstats"][row, :2])
-    return tuple(fragment.observations["blstats"][t + 1, n, :2])
 
 
 @torch.no_grad()
@@ -54,7 +47,7 @@ def _literal(bonus: AGAC, fragments: Sequence[Fragment]) -> np.ndarray:
                 q = _softmax(output.logits[0].tolist())
                 value = sum(a * math.log(a / b) for a, b in zip(p, q, strict=True))
                 here = seen[place]
-                after = _next_place(fragment, t, n)
+                after = tuple(next_state_at(fragment, t, n)["blstats"][:2])
                 seen[after] += 1
                 if bonus.episodic_coefficient:
                     visits = seen[after] if bonus.convention == "reference" else here
@@ -84,14 +77,14 @@ def test_equals_the_equation(lengths: list[int], coefficient: float, convention:
     np.testing.assert_allclose(_run(bonus, fragments), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_envs_together_or_alone_give_the_same() -> None:
+def test_batched_envs_equal_single_envs() -> None:
     fragments = Trajectory(3, 40, seed=2).cut([25, 15])
     together = _run(AGAC().build(_setting()), fragments)
     alone = _run(AGAC().build(_setting()), [fragment.select_envs([1]) for fragment in fragments])
     np.testing.assert_allclose(alone[:, 0], together[:, 1], rtol=1e-4)
 
 
-def test_the_recurrent_state_is_carried_and_a_lost_fragment_clears_it() -> None:
+def test_recurrent_state_is_carried_and_reset_by_a_lost_fragment() -> None:
     before, middle, after = Trajectory(1, 60, seed=3, mean_episode=10**6).cut([20] * 3)
     carried, fresh, gap = (AGAC().build(_setting()) for _ in range(3))
     carried.compute(before)
@@ -100,7 +93,7 @@ def test_the_recurrent_state_is_carried_and_a_lost_fragment_clears_it() -> None:
     assert torch.equal(gap.compute(after), AGAC().build(_setting()).compute(after))
 
 
-def test_imitating_perfectly_pays_nothing() -> None:
+def test_no_bonus_for_perfect_imitation() -> None:
     fragment = Trajectory(2, 20, seed=4).cut([20])[0]
     bonus = AGAC().build(_setting())
     with torch.no_grad():
@@ -113,7 +106,7 @@ def test_imitating_perfectly_pays_nothing() -> None:
     assert paid.max() < 1e-6
 
 
-def test_actions_the_policy_never_takes_add_nothing() -> None:
+def test_actions_of_probability_zero_add_nothing() -> None:
     fragment = Trajectory(2, 20, seed=5).cut([20])[0]
     fragment.behaviour_logits[..., 2] = -np.inf
     bonus = AGAC().build(_setting())
@@ -128,7 +121,7 @@ def test_loss_is_summed_over_time_and_averaged_over_envs() -> None:
     paid = bonus.compute(fragment).clone()
     loss = bonus.learn(fragment)["adversary_loss"]
     assert loss == pytest.approx(4e-5 * float(paid.sum(0).mean()), rel=1e-4)
-    assert torch.equal(bonus.compute(fragment), paid), "the bonus of a fragment must not change once it is learnt"
+    assert torch.equal(bonus.compute(fragment), paid), "learning must not change the bonus of a fragment"
 
 
 def test_the_adversary_learns_to_imitate() -> None:
@@ -146,32 +139,14 @@ def test_terms_with_equal_parameters_share_one_adversary() -> None:
     setting = _setting()
     plain, counted = AGAC().build(setting), AGAC(1.0, "position").build(setting)
     assert plain._adversary is counted._adversary
-    assert list(setting.sources) == ["adversary(3e-05, 4e-05)"]
+    assert list(setting.models) == ["adversary(3e-05, 4e-05)"]
     assert (counted.compute(fragment) > plain.compute(fragment)).all()
     assert plain.learn(fragment) == counted.learn(fragment)
 
 
-def test_scope_and_bad_coefficients() -> None:
+def test_scope_and_invalid_coefficients() -> None:
     assert AGAC().scope == "global"
     assert AGAC(0.5).scope == "combined"
     assert str(AGAC(0.5, "position")) == "agac(episodic_coefficient=0.5, feature=position)"
     with pytest.raises(InvalidInput, match="must be 0 or more"):
         AGAC(-1.0)
-
-
-def test_state_round_trips_exactly_with_recurrent_state_and_counts() -> None:
-    fragments = Trajectory(2, 80, seed=9, grid=3, mean_episode=30).cut([20] * 4)
-    setting, other = _setting(), _setting()
-    bonus, restored = (AGAC(1.0, "position").build(place) for place in (setting, other))
-    for fragment in fragments[:2]:
-        bonus.compute(fragment)
-        bonus.learn(fragment)
-    assert not fragments[2].first[0].all()
-    saved, networks = copy.deepcopy(bonus.state_dict()), copy.deepcopy(setting.state_dict())
-    restored.load_state_dict(saved)
-    other.load_state_dict(networks)
-    for fragment in fragments[2:]:
-        assert torch.equal(restored.compute(fragment), bonus.compute(fragment))
-        assert restored.learn(fragment) == bonus.learn(fragment)
-    with pytest.raises(ValueError, match="with the count"):
-        AGAC().build(_setting()).load_state_dict(saved)

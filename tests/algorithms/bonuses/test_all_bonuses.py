@@ -1,8 +1,9 @@
-"""What every registered bonus must do, whatever it computes: finite values, exact saving, no leak between episodes."""
+"""Invariants of every registered bonus: finite values, exact save and restore, no leaks between episodes."""
 
 from __future__ import annotations
 
 import pickle
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,9 +11,10 @@ import pytest
 import torch
 
 from bonuslab.algorithms.bonuses import PRESETS, Bonus, IntrinsicModel, Setting, parse, registered
-from bonuslab.algorithms.bonuses.models.source import Features, Source
+from bonuslab.algorithms.bonuses.models.shared_model import Features, SharedModel
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory
+from bonuslab.envs.errors import InvalidInput
 
 NAMES = sorted(name for name, bonus in registered().items() if bonus.__module__.startswith("bonuslab."))
 VARIANTS = [
@@ -47,7 +49,7 @@ def setting(seed: int = 0) -> Setting:
 
 
 def cut(lengths: list[int], num_envs: int = 3, seed: int = 5) -> list[Fragment]:
-    """Fragments that carry an encoding of the policy, as a runner records it where a bonus asks for it."""
+    """Fragments with policy features, as a runner records them for bonuses that need them."""
     total = sum(lengths)
     features = np.random.default_rng(seed).normal(size=(total + 1, num_envs, 16)).astype(np.float32)
     starts = np.cumsum([0, *lengths])
@@ -63,7 +65,7 @@ def run(bonus: Bonus, fragments: list[Fragment]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("text", [*NAMES, *VARIANTS, *COMBINED, *ON_THESE_STATES])
-def test_values_are_finite_and_states_round_trip_exactly(text):
+def test_values_are_finite_and_state_round_trips_exactly(text):
     fragments = cut([12, 9, 9])
     model = IntrinsicModel(parse(text), setting())
     for fragment in fragments[:2]:
@@ -82,7 +84,7 @@ def test_values_are_finite_and_states_round_trip_exactly(text):
 
 
 @pytest.mark.parametrize("text", [*NAMES, *VARIANTS])
-def test_the_seed_alone_decides(text):
+def test_only_the_seed_matters(text):
     fragments = cut([10, 6])
     torch.manual_seed(1)
     first = [IntrinsicModel(parse(text), setting(seed=3))]
@@ -99,19 +101,19 @@ def same_features(monkeypatch):
     """Features in float64 that depend on the state alone: a network's float32 rounding depends on its batch too."""
     frequencies = np.random.default_rng(0).normal(size=(4, 16))
 
-    def features(_source: Source, fragment: Fragment) -> Features:
+    def features(_model: SharedModel, fragment: Fragment) -> Features:
         states = fragment.states()
         letters = states["message"][:, :2].astype(np.float64) / 50
         where = np.concatenate([states["blstats"][:, :2] - 30.0, letters], axis=1)  # [states, 4]
         waves = np.sin((where[:, :, None] * frequencies).sum(axis=1))
         return Features(torch.from_numpy(waves), torch.from_numpy(fragment.next_state_index()))
 
-    monkeypatch.setattr(Source, "features", features)
+    monkeypatch.setattr(SharedModel, "features", features)
 
 
 @pytest.mark.usefixtures("same_features")
 @pytest.mark.parametrize("text", EPISODIC)
-def test_the_cut_into_fragments_does_not_matter(text):
+def test_fragment_boundaries_do_not_matter(text):
     whole = run(parse(text).build(setting()), cut([40]))
     assert whole.std() > 0
     for lengths in ([1] * 40, [13, 27], [39, 1]):
@@ -119,7 +121,7 @@ def test_the_cut_into_fragments_does_not_matter(text):
 
 
 @pytest.mark.parametrize("text", EPISODIC)
-def test_the_cut_does_not_matter_with_networks_but_for_their_rounding(text):
+def test_fragment_boundaries_change_only_the_rounding_of_networks(text):
     whole = run(parse(text).build(setting()), cut([40]))
     parts = run(parse(text).build(setting()), cut([1, 26, 13]))
     np.testing.assert_allclose(parts, whole, rtol=2e-3, atol=2e-5)
@@ -127,20 +129,20 @@ def test_the_cut_does_not_matter_with_networks_but_for_their_rounding(text):
 
 @pytest.mark.usefixtures("same_features")
 @pytest.mark.parametrize("text", EPISODIC)
-def test_envs_together_or_alone_give_the_same(text):
+def test_batched_envs_equal_single_envs(text):
     fragments = cut([15, 25])
     together = run(parse(text).build(setting()), fragments)
     for n in range(3):
         alone = run(parse(text).build(setting()), [fragment.select_envs([n]) for fragment in fragments])
         np.testing.assert_allclose(alone[:, 0], together[:, n], **EXACT)
-    turned = run(parse(text).build(setting()), [fragments[0], fragments[1].select_envs([2, 0, 1])])
-    np.testing.assert_allclose(turned[15:], together[15:, [2, 0, 1]], **EXACT)
+    permuted = run(parse(text).build(setting()), [fragments[0], fragments[1].select_envs([2, 0, 1])])
+    np.testing.assert_allclose(permuted[15:], together[15:, [2, 0, 1]], **EXACT)
 
 
 @pytest.mark.usefixtures("same_features")
 @pytest.mark.parametrize("text", EPISODIC)
-def test_an_episode_does_not_depend_on_those_before(text):
-    """Each episode computed as if it were the first of its environment."""
+def test_episodes_are_independent(text):
+    """Each episode equals one computed as the first of its env."""
     (fragment,) = cut([40])
     whole = run(parse(text).build(setting()), [fragment])
     starts = np.flatnonzero(fragment.first[:-1, 0])
@@ -153,7 +155,7 @@ def test_an_episode_does_not_depend_on_those_before(text):
 
 @pytest.mark.usefixtures("same_features")
 @pytest.mark.parametrize("text", EPISODIC)
-def test_a_lost_fragment_gives_a_fresh_memory(text):
+def test_a_lost_fragment_resets_memory(text):
     fragments = cut([14, 13, 13])
     with_gap = parse(text).build(setting())
     run(with_gap, [fragments[0]])
@@ -162,11 +164,31 @@ def test_a_lost_fragment_gives_a_fresh_memory(text):
 
 
 @pytest.mark.parametrize("text", [*NAMES, *VARIANTS])
-def test_the_state_of_another_bonus_is_refused(text):
+def test_the_state_of_another_bonus_is_rejected(text):
     other = "none" if text != "none" else "e3b"
     state = IntrinsicModel(parse(other), setting()).state_dict()
     with pytest.raises(ValueError, match="saved with bonus"):
         IntrinsicModel(parse(text), setting()).load_state_dict(state)
+
+
+@pytest.mark.parametrize(
+    ("saved", "other"),
+    [
+        ("count.global(feature=message)", "count.global"),
+        ("count.episodic(feature=message)", "count.episodic"),
+        ("e3b(ridge=0.2)", "e3b"),
+        ("elliptical.global(centres=20)", "elliptical.global"),
+        ("ngu(neighbours=5)", "ngu"),
+        ("noveld(episodic=true)", "noveld"),
+        ("agac(episodic_coefficient=1)", "agac"),
+        ("ride(feature=message)", "ride"),
+        ("adaptive(window=5)", "adaptive"),
+    ],
+)
+def test_the_state_of_other_parameters_is_rejected(saved, other):
+    state = parse(saved).build(setting()).state_dict()
+    with pytest.raises(InvalidInput, match=f"saved state is of '{re.escape(saved)}', this bonus is '{other}'"):
+        parse(other).build(setting()).load_state_dict(state)
 
 
 def _from(fragment: Fragment, start: int) -> Fragment:

@@ -1,4 +1,4 @@
-"""Count bonuses against dictionaries, across episode ends and fragment borders."""
+"""Count bonuses against dictionaries, across episode ends and fragment boundaries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bonuslab.algorithms.bonuses.counts import EpisodicCount, GlobalCount
 from bonuslab.algorithms.bonuses.features.state_features import feature_of, fragment_keys, state_feature
 from bonuslab.algorithms.bonuses.memory.hashing import pair_keys
 from bonuslab.algorithms.data.fragment import Fragment
-from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory
+from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, State, Trajectory, walk
 from bonuslab.envs.errors import InvalidInput
 
 FEATURES = ["position", "message", "glyphs", "observation"]
@@ -27,7 +27,7 @@ def _setting() -> Setting:
     return Setting(OBSERVATION_SPACE, NUM_ACTIONS, network="small")
 
 
-def _literal_feature(name: str, state: dict[str, np.ndarray]) -> object:
+def _literal_feature(name: str, state: State) -> object:
     if name == "position":
         return tuple(state["blstats"][:2].tolist())
     if name == "message":
@@ -37,51 +37,28 @@ def _literal_feature(name: str, state: dict[str, np.ndarray]) -> object:
     return tuple((key, state[key].tobytes()) for key in sorted(state))
 
 
-def _walk(fragments: Sequence[Fragment], name: str) -> list[list[tuple[object, object, bool]]]:
-    """For each step of time, for each env: feature of s_t, of the true s_{t+1}, and whether s_t starts an episode."""
-    steps = []
-    for fragment in fragments:
-        finals = {(int(t), int(n)): row for row, (t, n) in enumerate(fragment.final_index)}
-        for t in range(fragment.num_steps):
-            envs = []
-            for n in range(fragment.num_envs):
-                now = {key: rows[t, n] for key, rows in fragment.observations.items()}
-                if (t, n) in finals:
-                    after = {key: rows[finals[t, n]] for key, rows in fragment.finals.items()}
-                else:
-                    after = {key: rows[t + 1, n] for key, rows in fragment.observations.items()}
-                envs.append((_literal_feature(name, now), _literal_feature(name, after), bool(fragment.first[t, n])))
-            steps.append(envs)
-    return steps
-
-
 def _literal_global(fragments: Sequence[Fragment], name: str, by_env: bool = False) -> np.ndarray:
     seen: Counter[object] = Counter()
     bonuses = []
-    for envs in _walk(fragments, name):
-        row = []
-        for n, (now, after, first) in enumerate(envs):
-            table = n if by_env else 0
-            if first:
-                seen[table, now] += 1
-            seen[table, after] += 1
-            row.append(1 / np.sqrt(seen[table, after]))
-        bonuses.append(row)
-    return np.array(bonuses)
+    for n, now, after, first in walk(fragments):
+        table = n if by_env else 0
+        here, there = _literal_feature(name, now), _literal_feature(name, after)
+        seen[table, here] += first
+        seen[table, there] += 1
+        bonuses.append(1 / np.sqrt(seen[table, there]))
+    return np.array(bonuses).reshape(-1, fragments[0].num_envs)
 
 
 def _literal_visits(fragments: Sequence[Fragment], name: str) -> np.ndarray:
-    seen: list[Counter[object]] = [Counter() for _ in range(fragments[0].num_envs)]
+    seen: dict[int, Counter[object]] = {}
     visits = []
-    for envs in _walk(fragments, name):
-        row = []
-        for n, (now, after, first) in enumerate(envs):
-            if first:
-                seen[n] = Counter([now])
-            seen[n][after] += 1
-            row.append(seen[n][after])
-        visits.append(row)
-    return np.array(visits)
+    for n, now, after, first in walk(fragments):
+        if first:
+            seen[n] = Counter([_literal_feature(name, now)])
+        there = _literal_feature(name, after)
+        seen[n][there] += 1
+        visits.append(seen[n][there])
+    return np.array(visits).reshape(-1, fragments[0].num_envs)
 
 
 def _run(bonus: GlobalCount | EpisodicCount, fragments: Sequence[Fragment]) -> np.ndarray:
@@ -96,7 +73,7 @@ def test_global_count_equals_a_dictionary(name: str, lengths: list[int]) -> None
     np.testing.assert_allclose(bonus, _literal_global(fragments, name), rtol=1e-15)
 
 
-def test_runner_scope_keeps_a_table_for_each_env() -> None:
+def test_runner_scope_keeps_one_table_per_env() -> None:
     trajectory = Trajectory(3, 60, seed=2)
     fragments = trajectory.cut([20, 40])
     bonus = GlobalCount("position", count_scope="runner").build(_setting())
@@ -120,7 +97,7 @@ def test_episodic_count_equals_a_dictionary(name: str, lengths: list[int], form:
     np.testing.assert_allclose(bonus, expected, rtol=1e-15)
 
 
-def test_envs_together_or_alone_and_in_any_order_give_the_same() -> None:
+def test_env_selection_and_order_do_not_matter() -> None:
     fragments = Trajectory(4, 60, seed=5).cut([25, 35])
     together = _run(EpisodicCount("position", "root").build(_setting()), fragments)
     order = [2, 0, 3]
@@ -128,7 +105,7 @@ def test_envs_together_or_alone_and_in_any_order_give_the_same() -> None:
     assert (some == together[:, order]).all()
 
 
-def test_a_lost_fragment_starts_the_episode_anew() -> None:
+def test_a_lost_fragment_restarts_the_episode() -> None:
     trajectory = Trajectory(2, 60, seed=6, mean_episode=200)
     before, _, after = trajectory.cut([20, 20, 20])
     assert not after.first[0].any()
@@ -140,7 +117,7 @@ def test_a_lost_fragment_starts_the_episode_anew() -> None:
     assert torch.equal(bonus.compute(after), expected)
 
 
-def test_coming_back_to_the_first_state_is_no_discovery() -> None:
+def test_returning_to_the_first_state_gives_no_bonus() -> None:
     fragment = Trajectory(1, 30, seed=7, mean_episode=1000, grid=2).cut([30])[0]
     bonus = EpisodicCount("position").build(_setting()).compute(fragment)[:, 0].numpy()
     keys = fragment_keys(feature_of("position", OBSERVATION_SPACE), fragment)
@@ -149,7 +126,7 @@ def test_coming_back_to_the_first_state_is_no_discovery() -> None:
     assert bonus.sum() == len(np.unique(keys)) - 1
 
 
-def test_global_bonus_falls_with_every_visit() -> None:
+def test_global_bonus_decreases_with_visits() -> None:
     bonus = GlobalCount("position").build(_setting())
     means = [float(bonus.compute(fragment).mean()) for fragment in Trajectory(4, 200, seed=8).cut([40] * 5)]
     assert means == sorted(means, reverse=True)
@@ -171,22 +148,13 @@ def test_state_round_trips_exactly(make) -> None:  # type: ignore[no-untyped-def
     state = copy.deepcopy(bonus.state_dict())
     snapshot = bonus.state_dict()
     expected = _run(bonus, fragments[2:])
-    for saved in (state, snapshot):  # the snapshot must not have moved on with the bonus
+    for saved in (state, snapshot):  # the snapshot must not follow the bonus
         restored = make().build(_setting())
         restored.load_state_dict(saved)
         assert (_run(restored, fragments[2:]) == expected).all()
 
 
-def test_state_of_another_feature_is_refused() -> None:
-    fragment = Trajectory(2, 20).cut([20])[0]
-    for kind in (GlobalCount, EpisodicCount):
-        saved = kind("message").build(_setting())
-        saved.compute(fragment)
-        with pytest.raises(ValueError, match=r"message.*position"):
-            kind("position").build(_setting()).load_state_dict(saved.state_dict())
-
-
-def test_unknown_features_and_missing_observations_are_named_early() -> None:
+def test_unknown_features_and_missing_observations_are_rejected() -> None:
     with pytest.raises(InvalidInput, match="did you mean position"):
         GlobalCount("postion")
     with pytest.raises(InvalidInput, match="did you mean glyphs"):
@@ -197,7 +165,7 @@ def test_unknown_features_and_missing_observations_are_named_early() -> None:
     GlobalCount("observation").build(pixels)
 
 
-def test_an_environment_adds_a_feature_of_its_own() -> None:
+def test_an_environment_can_add_a_feature() -> None:
     @state_feature("test_coarse_position", "blstats")
     def coarse(observations):  # type: ignore[no-untyped-def]
         blstats = observations["blstats"]
@@ -210,7 +178,7 @@ def test_an_environment_adds_a_feature_of_its_own() -> None:
     assert str(EpisodicCount("test_coarse_position")) == "count.episodic(feature=test_coarse_position)"
 
 
-def test_work_is_linear_in_the_episode() -> None:
+def test_memory_is_linear_in_distinct_states() -> None:
     trajectory = Trajectory(1, 4000, seed=11, mean_episode=10**9, grid=7)
     bonus = EpisodicCount("observation", "root").build(_setting())
     _run(bonus, trajectory.cut([80] * 50))

@@ -1,8 +1,6 @@
-"""E3B: the paper's equation on fragments, inverse counts for one-hot features, sharing, saving, and its encoders."""
+"""E3B: the paper's equation on fragments, inverse counts for one-hot features, sharing, and its encoders."""
 
 from __future__ import annotations
-
-import copy
 
 import numpy as np
 import pytest
@@ -11,7 +9,7 @@ from torch import Tensor
 
 from bonuslab.algorithms.bonuses.algebra.setting import Setting
 from bonuslab.algorithms.bonuses.e3b import E3B
-from bonuslab.algorithms.bonuses.models.source import Source
+from bonuslab.algorithms.bonuses.models.shared_model import SharedModel
 from bonuslab.algorithms.bonuses.ngu import NGU
 from bonuslab.algorithms.data.fragment import Fragment, concat_envs
 from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory
@@ -20,7 +18,7 @@ from bonuslab.envs.errors import InvalidInput
 GRID = 6
 
 
-class Positions(Source):
+class Positions(SharedModel):
     """The agent's position, one-hot: tabular features."""
 
     def encode(self, fragment: Fragment) -> Tensor:
@@ -28,7 +26,7 @@ class Positions(Source):
 
 
 def cells(fragment: Fragment) -> np.ndarray:
-    """[(T + 1) N + F]: which cell of the grid each state is in."""
+    """[(T + 1) N + F]: grid cell of each state."""
     blstats = fragment.states()["blstats"]
     return (blstats[:, 0] - 30) * GRID + blstats[:, 1] - 5
 
@@ -39,7 +37,7 @@ def setting(seed: int = 0) -> Setting:
 
 def tabular(ridge: float, convention: str) -> E3B:
     bonus = E3B(ridge=ridge, encoder="random", convention=convention).build(setting())  # type: ignore[arg-type]
-    bonus.source = Positions()
+    bonus.model = Positions()
     return bonus
 
 
@@ -68,7 +66,7 @@ def test_equals_the_papers_equation_with_an_explicit_inverse(convention: str) ->
     covariance: list[Tensor] = [torch.empty(0)] * 2
     for fragment in trajectory.cut([15, 20, 15]):  # episodes start before and end after the middle one
         paid = bonus.compute(fragment)
-        phi = bonus.source.features(fragment).current.double()
+        phi = bonus.model.features(fragment).current.double()
         for t, n in np.ndindex(*fragment.action.shape):
             if fragment.first[t, n]:
                 covariance[n] = 0.1 * torch.eye(phi.shape[-1], dtype=torch.float64)
@@ -79,27 +77,27 @@ def test_equals_the_papers_equation_with_an_explicit_inverse(convention: str) ->
             assert float(paid[t, n]) == pytest.approx(expected, rel=1e-7)
 
 
-def test_earlier_states_keep_the_features_they_had_when_they_were_seen() -> None:
+def test_earlier_states_keep_their_features() -> None:
     trajectory = Trajectory(num_envs=1, num_steps=24, seed=3, mean_episode=10**9)
     bonus = E3B(learning_rate=0.01).build(setting())
     first, second = trajectory.cut([12, 12])
     bonus.compute(first)
-    seen = bonus.source.features(first).current[:, 0].detach().double()
+    seen = bonus.model.features(first).current[:, 0].detach().double()
     bonus.learn(first)
     paid = bonus.compute(second)[0, 0]
-    phi = bonus.source.features(second).current[0, 0].detach().double()
+    phi = bonus.model.features(second).current[0, 0].detach().double()
     covariance = seen.T @ seen + 0.1 * torch.eye(len(phi), dtype=torch.float64)
     assert float(paid) == pytest.approx(float(phi @ torch.linalg.solve(covariance, phi)), rel=1e-7)
 
 
-def test_one_forward_pass_serves_the_bonus_and_the_loss_of_all_terms() -> None:
+def test_bonus_and_loss_of_all_terms_share_one_forward_pass() -> None:
     fragment = Trajectory(num_envs=2, num_steps=10).cut([10])[0]
     shared = setting()
     e3b, ngu, other = E3B().build(shared), NGU().build(shared), E3B(ridge=1.0).build(shared)
-    assert e3b.source is ngu.source is other.source
-    assert E3B(learning_rate=1e-3).build(shared).source is not e3b.source
+    assert e3b.model is ngu.model is other.model
+    assert E3B(learning_rate=1e-3).build(shared).model is not e3b.model
     calls = []
-    e3b.source._encoder.register_forward_hook(lambda *_: calls.append(1))  # type: ignore[attr-defined]
+    e3b.model._encoder.register_forward_hook(lambda *_: calls.append(1))  # type: ignore[attr-defined]
     for bonus in (e3b, ngu, other):
         assert not bonus.compute(fragment).requires_grad
     metrics = [bonus.learn(fragment) for bonus in (e3b, ngu, other)]
@@ -107,7 +105,7 @@ def test_one_forward_pass_serves_the_bonus_and_the_loss_of_all_terms() -> None:
     assert metrics[0] == metrics[1] == metrics[2]
 
 
-def test_envs_together_pay_what_each_pays_alone() -> None:
+def test_batched_envs_equal_single_envs() -> None:
     trajectory = Trajectory(num_envs=4, num_steps=40, seed=4)
     together, alone = tabular(0.1, "paper"), tabular(0.1, "paper")
     for fragment in trajectory.cut([25, 15]):
@@ -116,7 +114,7 @@ def test_envs_together_pay_what_each_pays_alone() -> None:
             torch.testing.assert_close(alone.compute(fragment.select_envs([n]))[:, 0], whole[:, n], rtol=1e-9, atol=0)
 
 
-def test_envs_may_come_in_any_company() -> None:
+def test_envs_can_be_batched_in_any_order() -> None:
     a, b = Trajectory(2, 30, seed=5), Trajectory(2, 30, seed=6)
     joined, apart = tabular(0.1, "reference"), tabular(0.1, "reference")
     for left, right in zip(a.cut([10, 20]), b.cut([10, 20], first_env=2), strict=True):
@@ -125,7 +123,7 @@ def test_envs_may_come_in_any_company() -> None:
         torch.testing.assert_close(whole[:, :2], apart.compute(right), rtol=1e-9, atol=0)
 
 
-def test_policy_features_are_used_and_missed() -> None:
+def test_policy_features_are_required_and_used() -> None:
     fragment = Trajectory(num_envs=2, num_steps=8, mean_episode=5).cut([8])[0]
     bonus = E3B(encoder="policy").build(setting())
     assert bonus.needs_policy_features
@@ -133,7 +131,7 @@ def test_policy_features_are_used_and_missed() -> None:
     with pytest.raises(InvalidInput, match="needs_policy_features"):
         bonus.compute(fragment)
     fragment.policy_features = np.random.default_rng(0).normal(size=(9, 2, 5)).astype(np.float32)
-    bonus.source.forget()
+    bonus.model.forget()
     paid = bonus.compute(fragment)
     assert torch.isfinite(paid).all()
     assert (paid[~torch.from_numpy(fragment.first[:8])] > 0).all()
@@ -143,31 +141,13 @@ def test_policy_features_are_used_and_missed() -> None:
 def test_random_encoder_never_changes() -> None:
     first, second = Trajectory(num_envs=2, num_steps=20).cut([10, 10])
     bonus = E3B(encoder="random").build(setting())
-    before = bonus.source.features(first).states.clone()
+    before = bonus.model.features(first).states.clone()
     bonus.learn(first)
     bonus.compute(second)
-    assert torch.equal(bonus.source.features(first).states, before)
+    assert torch.equal(bonus.model.features(first).states, before)
     same = E3B(encoder="random").build(setting())
-    assert torch.equal(same.source.features(first).states, before)
-    assert not torch.equal(E3B(encoder="random").build(setting(seed=1)).source.features(first).states, before)
-
-
-def test_saved_state_continues_exactly_and_fits_only_its_own_bonus() -> None:
-    fragments = Trajectory(num_envs=3, num_steps=45, seed=7).cut([15, 15, 15])
-    original, original_setting = E3B(), setting()
-    original.build(original_setting)
-    for fragment in fragments[:2]:
-        original.compute(fragment)
-        original.learn(fragment)
-    state, networks = copy.deepcopy((original.state_dict(), original_setting.state_dict()))
-    restored_setting = setting(seed=9)
-    restored = E3B().build(restored_setting)
-    restored.load_state_dict(state)
-    restored_setting.load_state_dict(networks)
-    assert torch.equal(original.compute(fragments[2]), restored.compute(fragments[2]))
-    assert original.learn(fragments[2]) == restored.learn(fragments[2])
-    with pytest.raises(ValueError, match="saved state is of 'e3b'"):
-        E3B(ridge=0.2).build(setting()).load_state_dict(state)
+    assert torch.equal(same.model.features(first).states, before)
+    assert not torch.equal(E3B(encoder="random").build(setting(seed=1)).model.features(first).states, before)
 
 
 @pytest.mark.parametrize(
@@ -176,10 +156,10 @@ def test_saved_state_continues_exactly_and_fits_only_its_own_bonus() -> None:
         ({"ridge": 0.0}, "ridge must be positive"),
         ({"encoder": "invers"}, "did you mean inverse"),
         ({"convention": "papr"}, "did you mean paper"),
-        ({"encoder": "random", "learning_rate": 1e-3}, "would change nothing"),
+        ({"encoder": "random", "learning_rate": 1e-3}, "has no effect"),
     ],
 )
-def test_bad_parameters_are_refused_before_anything_is_built(parameters: dict, message: str) -> None:
+def test_invalid_parameters_are_rejected(parameters: dict, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         E3B(**parameters)
 

@@ -1,4 +1,4 @@
-"""Montezuma's bonuses: whitened last frames, RND with its own networks, E3B with a fixed random encoder."""
+"""Montezuma's bonuses: whitened last frames, RND with separate networks, E3B with a fixed random encoder."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from bonuslab.algorithms.bonuses.features.state_features import feature_of, frag
 from bonuslab.algorithms.bonuses.models.frame_distillation import FrameDistillation, frame_distillation
 from bonuslab.algorithms.bonuses.models.frame_encoder import frame_encoder
 from bonuslab.algorithms.bonuses.models.pixel_moments import PixelMoments
-from bonuslab.algorithms.bonuses.models.visited import RandomShare
+from bonuslab.algorithms.bonuses.models.visited import RandomSubset
 from bonuslab.algorithms.bonuses.models.whitened_frames import whitened_frames
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.data.synthetic import OBSERVATION_SPACE, next_state_at
-from bonuslab.algorithms.learning.collectives import Alone
+from bonuslab.algorithms.learning.collectives import SingleProcess
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.montezuma.spaces import observation_space as montezuma
 
@@ -31,7 +31,7 @@ def setting(seed: int = 0) -> Setting:
 
 
 def fragments(number: int, seed: int = 0) -> list[Fragment]:
-    """Made-up play of two environments; in each fragment the episode of one environment ends."""
+    """Synthetic play of two envs; in each fragment an episode of one env ends."""
     random = np.random.default_rng(seed)
 
     def look(*lead: int) -> dict[str, np.ndarray]:
@@ -78,7 +78,7 @@ def visited(fragment: Fragment) -> np.ndarray:
 
 
 def literal_moments(batches: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and deviation by pairwise merging of batches, from 1e-4 frames of mean 0 and variance 1 on."""
+    """Mean and deviation by pairwise merging of batches, from a prior of 1e-4 frames with mean 0 and variance 1."""
     count, mean, variance = 1e-4, np.zeros((84, 84)), np.ones((84, 84))
     for batch in batches:
         new_mean, new_variance, new = batch.mean(0), batch.var(0), len(batch)
@@ -93,7 +93,7 @@ def whiten(frame: np.ndarray, moments: tuple[np.ndarray, np.ndarray]) -> torch.T
     return torch.from_numpy(white).float()[None, None]
 
 
-def test_moments_equal_merged_ones_and_add_up_in_any_order() -> None:
+def test_moments_equal_merged_ones_in_any_order() -> None:
     batches = [visited(fragment) for fragment in fragments(3)]
     one, other = PixelMoments(84, 84), PixelMoments(84, 84)
     for batch in batches:
@@ -112,7 +112,7 @@ def test_moments_equal_merged_ones_and_add_up_in_any_order() -> None:
     np.testing.assert_allclose(white[0, 0], whiten(frame[0], (mean, deviation))[0, 0], rtol=1e-4, atol=1e-4)
 
 
-def test_nothing_seen_yet_is_finite() -> None:
+def test_whitening_is_finite_before_the_first_frame() -> None:
     white = PixelMoments(84, 84).whiten(torch.full((1, 84, 84), 200, dtype=torch.uint8))
     assert (white == 5).all()
     assert PixelMoments.sums(torch.zeros(0, 84, 84, dtype=torch.uint8)).abs().sum() == 0
@@ -141,7 +141,7 @@ def test_rnd_equals_the_equation_on_whitened_last_frames(convention: str) -> Non
         known.append(visited(fragment))
 
 
-def test_only_the_last_frame_counts() -> None:
+def test_only_the_last_frame_matters() -> None:
     fragment = fragments(1)[0]
     changed = pickle.loads(pickle.dumps(fragment))
     for rows in (changed.observations["frames"], changed.finals["frames"]):
@@ -152,7 +152,7 @@ def test_only_the_last_frame_counts() -> None:
     assert one.bonus_raw.max() > 0
 
 
-def test_the_predictor_learns_a_random_share_with_the_new_moments() -> None:
+def test_the_predictor_trains_on_a_random_subset_with_the_new_moments() -> None:
     fragment = fragments(1)[0]
     place = setting(seed=4)
     source = frame_distillation(place, "reference", 1e-4, 0.25)
@@ -170,22 +170,22 @@ def test_the_predictor_learns_a_random_share_with_the_new_moments() -> None:
     assert all(torch.equal(one, other) for one, other in zip(target, source._target.parameters(), strict=True))
 
 
-def test_a_random_share_keeps_its_share_and_never_nothing() -> None:
+def test_a_random_subset_keeps_its_fraction_and_at_least_one_row() -> None:
     rows = torch.arange(20_000)
-    share = RandomShare(0.25, 0)
-    state = share.state_dict()
-    kept = share.of(rows)
+    subset = RandomSubset(0.25, 0)
+    state = subset.state_dict()
+    kept = subset.of(rows)
     assert len(kept) / len(rows) == pytest.approx(0.25, abs=0.01)
-    assert not torch.equal(share.of(rows), kept)
-    share.load_state_dict(state)
-    assert torch.equal(share.of(rows), kept)
-    assert torch.equal(RandomShare(1.0, 0).of(rows), rows)
-    assert len(RandomShare(1e-9, 0).of(rows)) == 1
+    assert not torch.equal(subset.of(rows), kept)
+    subset.load_state_dict(state)
+    assert torch.equal(subset.of(rows), kept)
+    assert torch.equal(RandomSubset(1.0, 0).of(rows), rows)
+    assert len(RandomSubset(1e-9, 0).of(rows)) == 1
     with pytest.raises(InvalidInput, match="keep must be above 0 and at most 1"):
         parse("rnd(keep=0)")
 
 
-def test_it_learns_what_it_sees_and_counts_it_once() -> None:
+def test_novelty_decreases_and_frames_are_counted_once() -> None:
     fragment = fragments(1)[0]
     place = setting()
     model = IntrinsicModel(parse("rnd_montezuma"), place, updates=8)
@@ -196,17 +196,17 @@ def test_it_learns_what_it_sees_and_counts_it_once() -> None:
     assert novelty[2] < 0.8 * novelty[0]
 
 
-class Twice(Alone):
-    """As if another replica had seen the same."""
+class Twice(SingleProcess):
+    """As if another replica had seen the same frames."""
 
     def sum(self, tensor: torch.Tensor) -> torch.Tensor:
         return tensor.mul_(2)
 
 
-def test_the_moments_are_those_of_all_replicas() -> None:
+def test_moments_include_all_replicas() -> None:
     fragment = fragments(1)[0]
     place = setting()
-    place.replicas = Twice()
+    place.collectives = Twice()
     IntrinsicModel(parse("e3b_montezuma"), place).process(fragment)
     moments = whitened_frames(place)._moments
     assert moments.count == 2 * len(visited(fragment))
@@ -241,7 +241,7 @@ def test_e3b_is_elliptical_in_the_fixed_encoder() -> None:
 
 
 @pytest.mark.parametrize("text", [*ON_MONTEZUMA, "noveld(networks=atari)"])
-def test_states_round_trip_exactly(text: str) -> None:
+def test_state_round_trips_exactly(text: str) -> None:
     made = fragments(3)
     model = IntrinsicModel(parse(text), setting())
     for fragment in made[:2]:
@@ -254,18 +254,18 @@ def test_states_round_trip_exactly(text: str) -> None:
     assert one.metrics == two.metrics
 
 
-def test_a_product_has_one_normaliser_and_one_network_each() -> None:
+def test_the_terms_of_a_product_share_the_frames() -> None:
     place = setting()
     IntrinsicModel(parse("e3b_x_rnd_montezuma"), place)
-    assert sorted(type(source).__name__ for source in place.sources.values()) == [
+    assert sorted(type(model).__name__ for model in place.models.values()) == [
         "FrameDistillation",
         "FrameEncoder",
         "WhitenedFrames",
     ]
-    assert isinstance(place.sources["frame_distillation(reference, 0.0001, 0.25)"], FrameDistillation)
+    assert isinstance(place.models["frame_distillation(reference, 0.0001, 0.25)"], FrameDistillation)
 
 
-def test_environments_without_frames_are_refused() -> None:
+def test_environments_without_frames_are_rejected() -> None:
     for text in ("rnd_montezuma", "e3b_montezuma"):
         with pytest.raises(InvalidInput, match=r"need the observation 'frames' of 84 × 84 grey pixels; .* glyphs"):
             IntrinsicModel(parse(text), Setting(OBSERVATION_SPACE, 8, network="small"))
@@ -283,7 +283,7 @@ def test_rooms_and_positions_are_counted() -> None:
     assert 0 < bonus.bonus_raw.sum() <= 2 * N * 3
 
 
-def test_a_glimpse_is_a_thousandth_of_the_pictures_with_the_place() -> None:
+def test_a_glimpse_is_a_thousandth_of_the_images_with_the_pose() -> None:
     random = np.random.default_rng(0)
     rows = {
         "rgb": random.integers(0, 256, (4, 64, 64, 3), dtype=np.uint8),

@@ -1,8 +1,7 @@
-"""NGU's episodic bonus equals Algorithm 1 of its paper, written out step by step."""
+"""NGU's episodic bonus against Algorithm 1 of its paper, step by step."""
 
 from __future__ import annotations
 
-import copy
 import math
 from itertools import pairwise
 
@@ -12,7 +11,7 @@ import torch
 from torch import Tensor
 
 from bonuslab.algorithms.bonuses.algebra.setting import Setting
-from bonuslab.algorithms.bonuses.models.source import Source
+from bonuslab.algorithms.bonuses.models.shared_model import SharedModel
 from bonuslab.algorithms.bonuses.ngu import NGU, nearest_squared_distances
 from bonuslab.algorithms.data.finite import NonFinite
 from bonuslab.algorithms.data.fragment import Fragment
@@ -20,8 +19,8 @@ from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, T
 from bonuslab.envs.errors import InvalidInput
 
 
-class Table(Source):
-    """Features [T, N, d] of a whole trajectory, handed out fragment by fragment."""
+class Table(SharedModel):
+    """Features [T, N, d] of a whole trajectory, fragment by fragment."""
 
     def __init__(self, features: Tensor) -> None:
         super().__init__()
@@ -37,7 +36,7 @@ class Table(Source):
 
 def built(features: Tensor, **parameters: float) -> NGU:
     bonus = NGU(**parameters).build(Setting(OBSERVATION_SPACE, NUM_ACTIONS, network="small"))  # type: ignore[arg-type]
-    bonus.source = Table(features)
+    bonus.model = Table(features)
     return bonus
 
 
@@ -48,7 +47,7 @@ def run(trajectory: Trajectory, features: Tensor, lengths: list[int], **paramete
 
 def literal_episode(features: np.ndarray, k: int = 10, epsilon: float = 1e-4, xi: float = 0.008, c: float = 1e-3,
                     maximum: float = 8.0, capacity: int = 30000) -> list[float]:  # fmt: skip
-    """Algorithm 1 for one episode [t, d]; nothing is paid while the memory is empty."""
+    """Algorithm 1 for one episode [t, d]; no bonus while the memory is empty."""
     memory: list[np.ndarray] = []
     seen: list[float] = []
     rewards = []
@@ -81,7 +80,7 @@ def some_features(steps: int, envs: int, size: int = 3, seed: int = 0) -> Tensor
 
 
 @pytest.mark.parametrize("lengths", [[80], [40, 40], [1] * 80, [3, 50, 27]])
-def test_equals_algorithm_1_however_fragments_are_cut(lengths: list[int]) -> None:
+def test_equals_algorithm_1_for_any_fragment_lengths(lengths: list[int]) -> None:
     trajectory, features = Trajectory(3, 80, seed=1, mean_episode=25), some_features(80, 3)
     np.testing.assert_allclose(run(trajectory, features, lengths), literal(trajectory, features), rtol=1e-9)
 
@@ -124,7 +123,7 @@ def test_is_never_negative_nor_nan(scale: float) -> None:
     assert (paid >= 0).all()
 
 
-def test_first_step_pays_nothing_and_repetition_pays_little() -> None:
+def test_no_bonus_at_the_first_step_and_little_for_repetition() -> None:
     features = torch.ones(20, 1, 3, dtype=torch.float64)
     features[:10, 0, 0] = torch.arange(10)
     paid = run(Trajectory(1, 20, mean_episode=10**9), features, [20])[:, 0]
@@ -133,32 +132,20 @@ def test_first_step_pays_nothing_and_repetition_pays_little() -> None:
     assert paid[-1] == pytest.approx(1 / (math.sqrt(10) + 1e-3))  # ten identical neighbours
 
 
-def test_features_that_are_not_finite_are_named() -> None:
+def test_non_finite_features_are_reported() -> None:
     features = some_features(10, 2)
     features[4, 1, 0] = torch.inf
     with pytest.raises(NonFinite, match="NGU's features"):
         run(Trajectory(2, 10), features, [10])
 
 
-def test_saved_state_continues_exactly_and_fits_only_its_own_bonus() -> None:
-    trajectory, features = Trajectory(2, 60, seed=6, mean_episode=40), some_features(60, 2)
-    first, second = trajectory.cut([35, 25])
-    original, restored = built(features), built(features[35:])
-    original.compute(first)
-    state = copy.deepcopy(original.state_dict())
-    restored.load_state_dict(state)
-    assert torch.equal(original.compute(second), restored.compute(second))
-    with pytest.raises(ValueError, match="saved state is of 'ngu'"):
-        built(features, neighbours=5).load_state_dict(state)
-
-
-def test_missing_neighbours_are_infinitely_far() -> None:
+def test_missing_neighbours_are_at_infinite_distance() -> None:
     rows = np.array([[0.0], [3.0], [4.0]])
     distances = nearest_squared_distances(rows, new=3, k=4, capacity=100)
     np.testing.assert_array_equal(np.sort(distances), [[np.inf] * 4, [9, *[np.inf] * 3], [1, 16, np.inf, np.inf]])
 
 
-def test_bad_parameters_are_refused() -> None:
+def test_invalid_parameters_are_rejected() -> None:
     for name in ("neighbours", "epsilon", "pseudo_count", "maximum_similarity", "capacity"):
         with pytest.raises(InvalidInput, match=f"{name} must be positive"):
             NGU(**{name: 0})  # type: ignore[arg-type]

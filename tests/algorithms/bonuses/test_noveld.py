@@ -13,11 +13,9 @@ import torch
 from bonuslab.algorithms.bonuses.algebra.setting import Setting
 from bonuslab.algorithms.bonuses.noveld import NovelD
 from bonuslab.algorithms.data.fragment import Fragment
-from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory, next_state_at, state_at
+from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, State, Trajectory, walk
 from bonuslab.algorithms.networks import as_tensors
 from bonuslab.envs.errors import InvalidInput
-
-State = dict[str, np.ndarray]
 
 
 def _setting() -> Setting:
@@ -26,28 +24,23 @@ def _setting() -> Setting:
 
 @torch.no_grad()
 def _novelty(bonus: NovelD, state: State) -> float:
-    source = bonus._source
-    features = source._encoder._encoder(as_tensors({key: value[None] for key, value in state.items()}))
-    error = source._predictor(features) - source._target(features)
+    model = bonus._model
+    features = model._encoder._encoder(as_tensors({key: value[None] for key, value in state.items()}))
+    error = model._predictor(features) - model._target(features)
     return float(error.square().sum().sqrt() if bonus.convention == "reference" else error.square().sum())
 
 
 def _literal(bonus: NovelD, fragments: Sequence[Fragment]) -> np.ndarray:
-    rows = []
-    seen: list[Counter[tuple[int, int]]] = [Counter() for _ in range(fragments[0].num_envs)]
-    for fragment in fragments:
-        for t in range(fragment.num_steps):
-            row = []
-            for n in range(fragment.num_envs):
-                now, after = state_at(fragment, t, n), next_state_at(fragment, t, n)
-                if fragment.first[t, n]:
-                    seen[n] = Counter([tuple(now["blstats"][:2])])
-                place = tuple(after["blstats"][:2])
-                seen[n][place] += 1
-                value = max(_novelty(bonus, after) - bonus.c * _novelty(bonus, now), 0.0)
-                row.append(value * (seen[n][place] == 1) if bonus.episodic else value)
-            rows.append(row)
-    return np.array(rows)
+    values = []
+    seen: dict[int, Counter[tuple[int, int]]] = {}
+    for n, now, after, first in walk(fragments):
+        if first:
+            seen[n] = Counter([tuple(now["blstats"][:2])])
+        place = tuple(after["blstats"][:2])
+        seen[n][place] += 1
+        value = max(_novelty(bonus, after) - bonus.c * _novelty(bonus, now), 0.0)
+        values.append(value * (seen[n][place] == 1) if bonus.episodic else value)
+    return np.array(values).reshape(-1, fragments[0].num_envs)
 
 
 def _run(bonus: NovelD, fragments: Sequence[Fragment]) -> np.ndarray:
@@ -66,7 +59,7 @@ def test_equals_the_equation(episodic: bool, c: float, convention: str, lengths:
     np.testing.assert_allclose(_run(bonus, fragments), expected, rtol=1e-3, atol=1e-4 * scale)
 
 
-def test_scope_says_whether_the_indicator_is_in() -> None:
+def test_scope_depends_on_the_episodic_indicator() -> None:
     assert NovelD().scope == "global"
     assert NovelD(episodic=True).scope == "combined"
     assert str(NovelD(c=0.5, episodic=True)) == "noveld(c=0.5, episodic=true)"
@@ -74,7 +67,7 @@ def test_scope_says_whether_the_indicator_is_in() -> None:
         NovelD(c=-1.0)
 
 
-def test_zero_inside_known_territory_and_paid_at_its_border() -> None:
+def test_bonus_only_at_the_boundary_of_known_territory() -> None:
     known = Trajectory(1, 30, seed=2, mean_episode=10**6, grid=2).cut([30])[0]
     known.observations["message"][:] = 0
     known.observations["blstats"][:] = known.observations["blstats"][0, 0]
@@ -89,28 +82,11 @@ def test_zero_inside_known_territory_and_paid_at_its_border() -> None:
     assert paid[:9].max() < 1e-2 * border
     assert paid[19] == 0  # back from unknown into known
     assert paid[20:].max() < 1e-2 * border
-    assert (paid[10:19] < border).all()  # moving about beyond it pays less than crossing it
+    assert (paid[10:19] < border).all()  # less for moving beyond it than for crossing it
 
 
-def test_envs_together_or_alone_give_the_same() -> None:
+def test_batched_envs_equal_single_envs() -> None:
     fragments = Trajectory(3, 40, seed=3, grid=3).cut([15, 25])
     together = _run(NovelD(0.1, True, "position").build(_setting()), fragments)
     alone = _run(NovelD(0.1, True, "position").build(_setting()), [part.select_envs([1]) for part in fragments])
     np.testing.assert_allclose(alone[:, 0], together[:, 1], rtol=1e-3, atol=1e-5)
-
-
-def test_state_round_trips_exactly_with_the_episodic_counts() -> None:
-    fragments = Trajectory(2, 60, seed=4, grid=3, mean_episode=30).cut([20] * 3)
-    setting, other = _setting(), _setting()
-    bonus, restored = (NovelD(0.1, True, "position").build(place) for place in (setting, other))
-    for fragment in fragments[:2]:
-        bonus.compute(fragment)
-        bonus.learn(fragment)
-    saved, networks = copy.deepcopy(bonus.state_dict()), copy.deepcopy(setting.state_dict())
-    restored.load_state_dict(saved)
-    other.load_state_dict(networks)
-    expected = bonus.compute(fragments[2])
-    assert (expected == 0).any()
-    assert torch.equal(restored.compute(fragments[2]), expected)
-    with pytest.raises(ValueError, match="with the indicator"):
-        NovelD().build(_setting()).load_state_dict(saved)

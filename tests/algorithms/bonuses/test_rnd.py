@@ -1,4 +1,4 @@
-"""RND against its equation evaluated state by state; its predictor learns, its target does not."""
+"""RND against its equation, state by state; the predictor learns, the target does not."""
 
 from __future__ import annotations
 
@@ -14,10 +14,15 @@ from bonuslab.algorithms.bonuses.algebra.setting import Setting
 from bonuslab.algorithms.bonuses.noveld import NovelD
 from bonuslab.algorithms.bonuses.rnd import RND
 from bonuslab.algorithms.data.fragment import Fragment
-from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory, next_state_at, state_at
+from bonuslab.algorithms.data.synthetic import (
+    NUM_ACTIONS,
+    OBSERVATION_SPACE,
+    State,
+    Trajectory,
+    next_state_at,
+    state_at,
+)
 from bonuslab.algorithms.networks import as_tensors
-
-State = dict[str, np.ndarray]
 
 
 def _setting(seed: int = 0) -> Setting:
@@ -26,12 +31,12 @@ def _setting(seed: int = 0) -> Setting:
 
 @torch.no_grad()
 def _error(bonus: RND, state: State) -> Tensor:
-    """f(s) − f̄(s) of one state alone."""
-    source = bonus._source
+    """f(s) − f̄(s) of a single state."""
+    model = bonus._model
     inputs = as_tensors({key: value[None] for key, value in state.items()})
-    if source._encoder is not None:
-        inputs = source._encoder._encoder(inputs)
-    return (source._predictor(inputs) - source._target(inputs))[0]
+    if model._encoder is not None:
+        inputs = model._encoder._encoder(inputs)
+    return (model._predictor(inputs) - model._target(inputs))[0]
 
 
 def _run(bonus: RND, fragments: Sequence[Fragment]) -> np.ndarray:
@@ -77,21 +82,21 @@ def test_loss_is_over_every_next_state_and_every_first_state(networks: str) -> N
 
 
 def test_shared_networks_have_the_released_sizes() -> None:
-    source = RND().build(_setting())._source
-    d = source._encoder.size  # type: ignore[union-attr]
+    model = RND().build(_setting())._model
+    d = model._encoder.size  # type: ignore[union-attr]
 
     def sizes(module: nn.Module) -> list[tuple[int, int]]:
         return [(layer.in_features, layer.out_features) for layer in module.modules() if isinstance(layer, nn.Linear)]
 
-    assert sizes(source._target) == [(d, 128), (128, 128), (128, 128), (128, 128)]
-    assert sizes(source._predictor) == [(d, d), (d, d), (d, 128), (128, 128), (128, 128)]
+    assert sizes(model._target) == [(d, 128), (128, 128), (128, 128), (128, 128)]
+    assert sizes(model._predictor) == [(d, d), (d, d), (d, 128), (128, 128), (128, 128)]
 
 
-def test_predictor_learns_and_nothing_else_does() -> None:
+def test_only_the_predictor_learns() -> None:
     fragment = Trajectory(4, 30, seed=3).cut([30])[0]
     bonus = RND(learning_rate=1e-3).build(_setting())
-    source = bonus._source
-    frozen = [source._target, source._encoder._encoder]  # type: ignore[union-attr]
+    model = bonus._model
+    frozen = [model._target, model._encoder._encoder]  # type: ignore[union-attr]
     before = [_weights(module) for module in frozen]
     initial = bonus.compute(fragment).mean()
     for _ in range(100):
@@ -102,7 +107,7 @@ def test_predictor_learns_and_nothing_else_does() -> None:
     assert all(torch.equal(old, _weights(module)) for old, module in zip(before, frozen, strict=True))
 
 
-# On a frozen encoder with torch's own initialisation the target hardly varies between states, so "shared" tells
+# On a frozen encoder with torch's default initialisation the target hardly varies between states, so "shared" separates
 # known from unknown less sharply: over seeds 0-3 and 150 updates its ratio was 2.3 to 5.6, that of "full" 5.5 to 13.
 @pytest.mark.parametrize(("networks", "updates", "ratio"), [("shared", 150, 1.5), ("full", 50, 3.0)])
 def test_unvisited_states_stay_more_novel(networks: str, updates: int, ratio: float) -> None:
@@ -121,15 +126,15 @@ def test_terms_with_equal_parameters_share_one_predictor_and_train_it_once() -> 
     fragment = Trajectory(2, 20, seed=5).cut([20])[0]
     setting = _setting()
     rnd, noveld = RND().build(setting), NovelD().build(setting)
-    assert rnd._source is noveld._source
-    assert RND(learning_rate=1e-3).build(setting)._source is not rnd._source
-    assert RND(learning_rate=1e-3).build(setting)._source._encoder is rnd._source._encoder
+    assert rnd._model is noveld._model
+    assert RND(learning_rate=1e-3).build(setting)._model is not rnd._model
+    assert RND(learning_rate=1e-3).build(setting)._model._encoder is rnd._model._encoder
     rnd.compute(fragment)
     noveld.compute(fragment)
     metrics = rnd.learn(fragment)
-    after_one = _weights(rnd._source._predictor)
+    after_one = _weights(rnd._model._predictor)
     assert noveld.learn(fragment) == metrics
-    assert torch.equal(after_one, _weights(rnd._source._predictor))
+    assert torch.equal(after_one, _weights(rnd._model._predictor))
 
 
 def test_noveld_with_c_zero_is_rnd() -> None:
@@ -140,7 +145,7 @@ def test_noveld_with_c_zero_is_rnd() -> None:
 
 
 @pytest.mark.parametrize("networks", ["shared", "full"])
-def test_cuts_and_envs_do_not_matter(networks: str) -> None:
+def test_fragment_lengths_and_batching_do_not_matter(networks: str) -> None:
     trajectory = Trajectory(3, 40, seed=7)
     bonus = RND(networks).build(_setting())  # type: ignore[arg-type]
     whole = _run(bonus, trajectory.cut([40]))
@@ -148,7 +153,7 @@ def test_cuts_and_envs_do_not_matter(networks: str) -> None:
     np.testing.assert_allclose(_run(bonus, [trajectory.cut([40])[0].select_envs([2])]), whole[:, [2]], rtol=1e-4)
 
 
-def test_same_seed_same_networks_and_another_seed_others() -> None:
+def test_networks_depend_on_the_seed() -> None:
     fragment = Trajectory(2, 10, seed=8).cut([10])[0]
     one, same = RND().build(_setting(1)).compute(fragment), RND().build(_setting(1)).compute(fragment)
     assert torch.equal(one, same)
@@ -166,8 +171,8 @@ def test_state_round_trips_exactly(networks: str) -> None:
     state = copy.deepcopy(setting.state_dict())
     other = _setting(seed=77)
     restored = RND(networks).build(other)  # type: ignore[arg-type]
-    restored.compute(fragments[2])  # what it has seen before loading must not matter
+    restored.compute(fragments[2])  # loading must clear the cache
     other.load_state_dict(state)
     assert torch.equal(restored.compute(fragments[2]), bonus.compute(fragments[2]))
     assert restored.learn(fragments[2]) == bonus.learn(fragments[2])
-    assert torch.equal(_weights(restored._source._predictor), _weights(bonus._source._predictor))
+    assert torch.equal(_weights(restored._model._predictor), _weights(bonus._model._predictor))

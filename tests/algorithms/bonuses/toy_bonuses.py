@@ -1,8 +1,8 @@
-"""Small bonuses for tests of the algebra; loaded as a plugin, as a user's own file would be."""
+"""Small bonuses for tests of the algebra, loaded as a plugin like a user's file."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 
@@ -11,7 +11,7 @@ from bonuslab.algorithms.bonuses.algebra.registry import register
 from bonuslab.algorithms.bonuses.algebra.setting import Setting
 from bonuslab.algorithms.bonuses.memory.episode_memory import EpisodeMemory
 from bonuslab.algorithms.bonuses.models.optimiser import ClippedAdam
-from bonuslab.algorithms.bonuses.models.source import Source
+from bonuslab.algorithms.bonuses.models.shared_model import SharedModel
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.envs.errors import InvalidInput
 
@@ -42,20 +42,14 @@ class Age(Bonus):
             self.memory.store(fragment, n, age)
         return value
 
-    def state_dict(self) -> dict[str, Any]:
-        return self.memory.state_dict()
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.memory.load_state_dict(state)
-
-
-class PositionNet(Source):
-    """A linear predictor of 1 from the position; counts its passes."""
+class PositionNet(SharedModel):
+    """A linear predictor of 1 from the position; counts its forward passes."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
         self.layer = torch.nn.Linear(2, 1)
-        self.adam = ClippedAdam("toy", self.layer.parameters(), setting, learning_rate=0.05)
+        self.adam = ClippedAdam("toy", [self.layer], setting, learning_rate=0.05)
         self.passes = self.updates = 0
 
     def encode(self, fragment: Fragment) -> torch.Tensor:
@@ -65,13 +59,6 @@ class PositionNet(Source):
     def train(self, fragment: Fragment) -> dict[str, float]:
         self.updates += 1
         return {"loss": self.adam.step((self.features(fragment).states - 1).square().mean())}
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"layer": self.layer.state_dict(), "adam": self.adam.state_dict()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.layer.load_state_dict(state["layer"])
-        self.adam.load_state_dict(state["adam"])
 
 
 @register("toy.error")
@@ -84,18 +71,18 @@ class Error(Bonus):
     when = "in tests"
 
     def setup(self, setting: Setting) -> None:
-        self.source = setting.share("toy", lambda: PositionNet(setting))
+        self.model = setting.share("toy", lambda: PositionNet(setting))
 
     def compute(self, fragment: Fragment) -> torch.Tensor:
-        return (self.source.features(fragment).following[..., 0] - 1).abs() ** self.power
+        return (self.model.features(fragment).following[..., 0] - 1).abs() ** self.power
 
     def learn(self, fragment: Fragment) -> Metrics:
-        return self.source.learn(fragment)
+        return self.model.learn(fragment)
 
 
 @register("toy.both")
 class Both(Bonus):
-    """1 everywhere, and of both scopes."""
+    """1 everywhere, with both scopes."""
 
     scope = "combined"
     equation = "1"
@@ -132,7 +119,7 @@ class Options(Bonus):
 
 @register("toy.broken")
 class Broken(Bonus):
-    """Values of the wrong kind."""
+    """Invalid values."""
 
     how: Literal["nan", "shape", "huge"] = "nan"
     scope = "global"

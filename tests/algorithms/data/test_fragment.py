@@ -1,4 +1,4 @@
-"""Fragments: every state once, the true next state, environments apart and together, and memory across borders."""
+"""Fragments: every state once, the true next state, splitting and joining envs, and memory across boundaries."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def assert_same(one: Fragment, other: Fragment) -> None:
 
 
 def in_order(fragment: Fragment) -> Fragment:
-    """The same fragment with its finals sorted by (t, n), for their order carries no meaning."""
+    """The fragment with its finals sorted by (t, n), since their order is irrelevant."""
     order = np.lexsort((fragment.final_index[:, 1], fragment.final_index[:, 0]))
     return replace(
         fragment,
@@ -75,7 +75,7 @@ def test_the_next_state_is_the_true_one(fragment):
                 np.testing.assert_array_equal(rows[t * 4 + n], fragment.observations[key][t, n])
 
 
-def test_a_fragment_without_ends_has_no_finals():
+def test_a_fragment_without_episode_ends_has_no_finals():
     quiet = Trajectory(num_envs=2, num_steps=5, mean_episode=10**9).cut([5])[0]
     assert len(quiet.final_index) == 0
     assert len(quiet.states()["blstats"]) == 12
@@ -83,7 +83,7 @@ def test_a_fragment_without_ends_has_no_finals():
     assert quiet.select_envs([1]).final_index.shape == (0, 2)
 
 
-def test_envs_taken_apart_and_joined_are_the_whole(fragment):
+def test_splitting_and_joining_envs_is_lossless(fragment):
     apart = [fragment.select_envs([n]) for n in range(4)]
     assert_same(in_order(concat_envs(apart)), in_order(fragment))
     assert_same(in_order(concat_envs([fragment.select_envs([0, 2]), fragment.select_envs([1, 3])])),
@@ -91,7 +91,7 @@ def test_envs_taken_apart_and_joined_are_the_whole(fragment):
     assert concat_envs([fragment]) is fragment
 
 
-def test_chosen_envs_keep_their_next_states(fragment):
+def test_selected_envs_keep_their_next_states(fragment):
     chosen = fragment.select_envs([3, 1])
     np.testing.assert_array_equal(chosen.env_index, fragment.env_index[[3, 1]])
     whole, part = fragment.states()["blstats"], chosen.states()["blstats"]
@@ -100,7 +100,7 @@ def test_chosen_envs_keep_their_next_states(fragment):
     np.testing.assert_array_equal(chosen.extra["bonus"], fragment.extra["bonus"][:, [3, 1]])
 
 
-def test_fragments_of_different_lengths_are_not_joined(trajectory):
+def test_fragments_of_different_lengths_cannot_be_joined(trajectory):
     with pytest.raises(ValueError, match=r"\[20, 30\]"):
         concat_envs(trajectory.cut([20, 30]))
 
@@ -115,7 +115,7 @@ def test_cutting_loses_nothing(trajectory):
     assert [int(part.sequence[0]) for part in parts] == [0, 1, 2]
 
 
-def test_memory_lives_exactly_as_long_as_its_episode(trajectory):
+def test_memory_lasts_exactly_one_episode(trajectory):
     memory: EpisodeMemory[list[int]] = EpisodeMemory(list)
     for part in trajectory.cut([10, 10, 10, 10]):
         for n in range(4):
@@ -129,7 +129,7 @@ def test_memory_lives_exactly_as_long_as_its_episode(trajectory):
             memory.store(part, n, steps)
 
 
-def test_memory_is_dropped_at_a_gap_another_episode_and_a_new_start():
+def test_memory_is_reset_by_a_gap_another_episode_or_a_restart():
     parts = Trajectory(num_envs=1, num_steps=30, mean_episode=10**9).cut([10, 10, 10])
 
     def recalled(changed: Fragment) -> list[int]:

@@ -1,4 +1,4 @@
-"""Read-only arrays, as Ray's object store holds them, become tensors without a copy and without a warning."""
+"""Read-only arrays, as in Ray's object store, become tensors without a copy or a warning."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, T
 from bonuslab.algorithms.data.tensors import as_tensor
 from bonuslab.algorithms.learning.learner import to_tensors
 
-EVERY_SOURCE = "e3b * rnd + e3b(encoder=policy) + e3b(encoder=random) + rnd(networks=full) + agac + icm + ride"
+EVERY_MODEL = "e3b * rnd + e3b(encoder=policy) + e3b(encoder=random) + rnd(networks=full) + agac + icm + ride"
 
 
 @pytest.fixture(autouse=True)
 def _every_warning_is_an_error() -> Iterator[None]:
-    """Torch gives this warning once a process unless it is told otherwise."""
+    """By default torch warns only once per process."""
     always = torch.is_warn_always_enabled()
     torch.set_warn_always(True)
     with warnings.catch_warnings():
@@ -32,7 +32,7 @@ def _every_warning_is_an_error() -> Iterator[None]:
 
 
 def locked(value: Any) -> Any:
-    """A copy of an array, or of what holds arrays, that nobody can write to."""
+    """A read-only copy of an array, or of a container of arrays."""
     if isinstance(value, dict):
         return {key: locked(part) for key, part in value.items()}
     if isinstance(value, tuple):
@@ -49,7 +49,7 @@ def test_torch_itself_would_warn():
 
 
 @pytest.mark.parametrize("dtype", [bool, np.uint8, np.int16, np.int64, np.float32])
-def test_the_tensor_shares_the_arrays_memory(dtype):
+def test_the_tensor_shares_the_memory_of_the_array(dtype):
     for array in (locked(np.arange(12).reshape(3, 4).astype(dtype)), np.arange(12).reshape(3, 4).astype(dtype)):
         for part in (array, array[::2, 1:], array.T, array[:0], array[1, 2:]):
             tensor = as_tensor(part)
@@ -60,12 +60,12 @@ def test_the_tensor_shares_the_arrays_memory(dtype):
 def test_the_tensor_keeps_the_memory_alive():
     tensor = as_tensor(locked(np.arange(100_000)))
     gc.collect()
-    others = [np.full(100_000, -1) for _ in range(5)]  # would take the memory if it were free
+    others = [np.full(100_000, -1) for _ in range(5)]  # would reuse the memory if it were free
     assert len(others) == 5
     assert torch.equal(tensor, torch.arange(100_000))
 
 
-def test_bonuses_and_learner_read_locked_fragments_in_silence():
+def test_bonuses_and_learner_read_locked_fragments_without_warnings():
     (fragment,) = Trajectory(num_envs=3, num_steps=20, seed=1).cut([20])
     rng = np.random.default_rng(0)
     fragment = replace(
@@ -74,7 +74,7 @@ def test_bonuses_and_learner_read_locked_fragments_in_silence():
         extra={"reward": fragment.reward},
     )
     fragment = replace(fragment, **{item.name: locked(getattr(fragment, item.name)) for item in fields(fragment)})
-    model = IntrinsicModel(parse(EVERY_SOURCE), Setting(OBSERVATION_SPACE, NUM_ACTIONS, network="small"))
+    model = IntrinsicModel(parse(EVERY_MODEL), Setting(OBSERVATION_SPACE, NUM_ACTIONS, network="small"))
     assert np.isfinite(model.process(fragment).bonus).all()
     tensors = to_tensors(fragment, "cpu")
     assert tensors["action"].data_ptr() == fragment.action.ctypes.data

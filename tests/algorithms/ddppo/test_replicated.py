@@ -14,7 +14,7 @@ from bonuslab.algorithms.bonuses import Setting, parse
 from bonuslab.algorithms.bonuses.reward.model import IntrinsicModel
 from bonuslab.algorithms.data.fragment import Fragment, concat_envs
 from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory
-from bonuslab.algorithms.learning.collectives import Alone
+from bonuslab.algorithms.learning.collectives import SingleProcess
 
 SPACES = {"default_policy": (OBSERVATION_SPACE, gym.spaces.Discrete(NUM_ACTIONS))}
 EXPRESSIONS = (
@@ -45,7 +45,7 @@ def fragments(lengths: tuple[int, int], seed: int = 0, heads: int = 1) -> list[F
     return made
 
 
-def learner(make_config, replicas: Alone, **training):
+def learner(make_config, replicas: SingleProcess, **training):
     config = make_config("none").training(**{"num_epochs": 2, "num_minibatches": 1, **training})
     torch.manual_seed(7)
     made = config.build_learner(spaces=SPACES)
@@ -67,7 +67,7 @@ def both(function, *arguments) -> list:
 def test_two_workers_with_one_env_take_the_step_of_one_worker_with_both(make_config, connected, heads):
     training = {"normalise_advantages": True, "num_values": heads}
     parts = fragments((12, 12), heads=heads)
-    alone = learner(make_config, Alone(), **training)
+    alone = learner(make_config, SingleProcess(), **training)
     before = parameters(alone)
     alone.learn_from(concat_envs(parts))
     workers = [learner(make_config, replica, **training) for replica in connected(2)]
@@ -83,7 +83,7 @@ def test_a_short_rollout_counts_by_its_steps(make_config, connected):
     parts = fragments((12, 3))
     workers = [learner(make_config, replica, num_epochs=1, normalise_advantages=False) for replica in connected(2)]
     gradients: dict[int, torch.Tensor] = {}
-    alone = [learner(make_config, Alone(), num_epochs=1, normalise_advantages=False) for _ in parts]
+    alone = [learner(make_config, SingleProcess(), num_epochs=1, normalise_advantages=False) for _ in parts]
     own = []
     for made, part in zip(alone, parts, strict=True):
         made.reduce_gradients = lambda parameters, steps: own.append(
@@ -106,10 +106,10 @@ def test_a_short_rollout_counts_by_its_steps(make_config, connected):
     assert torch.equal(parameters(workers[0]), parameters(workers[1]))
 
 
-def model(expression: str, replicas: Alone, normalise: str = "std") -> IntrinsicModel:
-    setting = Setting(OBSERVATION_SPACE, NUM_ACTIONS, network="small", replicas=replicas)
+def model(expression: str, replicas: SingleProcess, normalise: str = "std") -> IntrinsicModel:
+    setting = Setting(OBSERVATION_SPACE, NUM_ACTIONS, network="small", collectives=replicas)
     made = IntrinsicModel(parse(expression), setting, normalise=normalise, updates=3)
-    for source in setting.sources.values():
+    for source in setting.models.values():
         for part in vars(source).values():
             if isinstance(part, torch.nn.Module):
                 part.double()
@@ -127,7 +127,7 @@ def rollouts(round_: int) -> list[Fragment]:
 @pytest.mark.parametrize(("expression", "normalise"), [*((text, "std") for text in EXPRESSIONS), ("e3b", "return")])
 def test_every_bonus_of_two_workers_is_that_of_one(connected, expression, normalise):
     """Counts, covariances and normalisers are shared, models are averaged; three updates a rollout, two rollouts."""
-    alone = model(expression, Alone(), normalise)
+    alone = model(expression, SingleProcess(), normalise)
     workers = [model(expression, replica, normalise) for replica in connected(2)]
     for round_ in range(2):
         parts = rollouts(round_)

@@ -13,10 +13,10 @@ import ray
 from ray import cloudpickle
 
 from bonuslab.algorithms.acting.runner import FragmentRunner
-from bonuslab.algorithms.impala.algorithm import IMPALA
-from bonuslab.algorithms.rllib.telemetry import GAUGES
+from bonuslab.algorithms.impala.algorithm import IMPALA, WAIT_SECONDS
+from bonuslab.algorithms.rllib.metrics import METRICS
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.envs.minihack.contexts import Contexts
+from bonuslab.envs.minihack.contexts import MiniHackContexts
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import tests
 pytestmark = pytest.mark.cluster
@@ -61,24 +61,6 @@ def check_counts(algorithm: IMPALA, lives: int) -> None:
     assert ENVS * lives <= found <= ENVS * (lives + 3) + episodes + ENVS * STEPS
 
 
-def gone(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    with open(f"/proc/{pid}/stat") as file:
-        return file.read().rsplit(")", 1)[1].split()[0] == "Z"
-
-
-def wait_until(condition, seconds: float = 10) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
-
-
 def test_results_hold_every_metric(algorithm):
     for _ in range(7):
         results = algorithm.train()
@@ -105,7 +87,8 @@ def test_results_hold_every_metric(algorithm):
     assert bonus["learn/rnd/predictor_loss"] > 0
 
     published = algorithm._telemetry.publish(results)
-    assert published.keys() >= GAUGES.keys() | {f"bonus_part/{name}" for name in bonus}
+    gauges = {metric.name for metric in METRICS if metric.gauge and not metric.name.startswith("workers/")}
+    assert published.keys() >= gauges | set(bonus)
     assert published["learnt_steps_per_second"] > 0
 
 
@@ -133,7 +116,7 @@ def test_a_killed_runner_comes_back_with_other_contexts(algorithm):
         algorithm.train()
     assert on_runner(algorithm, lambda _: os.getpid()) != old
     met = on_runner(algorithm, lambda runner: runner.env.contexts.tolist())
-    draws = [Contexts("inf", 0, stream=(1, env_index)) for env_index in range(ENVS)]
+    draws = [MiniHackContexts("inf", 0, stream=(1, env_index)) for env_index in range(ENVS)]
     assert not set(met) & {sampler.draw() for sampler in draws for _ in range(200)}
     version = on_runner(algorithm, lambda runner: runner._weights_version)
     assert 0 <= algorithm._updates - version < 10
@@ -151,7 +134,7 @@ def test_a_killed_bonus_actor_comes_back_with_its_counts(algorithm):
     check_counts(algorithm, lives=2)
 
 
-def test_it_goes_on_from_a_checkpoint_and_leaves_no_process(algorithm, tmp_path):
+def test_it_goes_on_from_a_checkpoint_and_leaves_no_process(algorithm, tmp_path, wait_until_gone):
     path = algorithm.save_to_path(tmp_path / "checkpoint")
     counted = visits(algorithm.bonus.get_state())
     restored = IMPALA.from_checkpoint(path)
@@ -166,16 +149,14 @@ def test_it_goes_on_from_a_checkpoint_and_leaves_no_process(algorithm, tmp_path)
 
     processes = [on_runner(restored, lambda _: os.getpid()), bonus_process(restored)]
     restored.stop()
-    assert wait_until(lambda: all(map(gone, processes)))
+    wait_until_gone(*processes)
 
 
 def test_a_bad_task_or_setting_is_named_before_anything_starts(cluster, make_config):
-    start = time.monotonic()
     with pytest.raises(InvalidInput, match="NoSuchRoom"):
         make_config("none").environment("NoSuchRoom").build_algo()
     with pytest.raises(InvalidInput, match="contexts 'many' cannot be used"):
         make_config("none", contexts="many").build_algo()
-    assert time.monotonic() - start < 20
 
 
 class SlowThenBroken:
@@ -195,26 +176,35 @@ class SlowThenBroken:
         return self._envs.step(actions, out)
 
 
-def test_an_idle_driver_sleeps_and_a_failing_environment_is_heard(cluster, make_config, running):
+def test_an_idle_driver_sleeps_and_a_failing_environment_is_heard(
+    cluster, make_config, running, wait_until_gone, monkeypatch
+):
     class Runner(FragmentRunner):
         def make_env(self) -> None:
             super().make_env()
-            self.env = SlowThenBroken(self.env, seconds=0.5, fails_at=12)
+            self.env = SlowThenBroken(self.env, seconds=0.05, fails_at=12)
 
     config = make_config("none", steps=8).env_runners(env_runner_cls=Runner)
     config.min_time_s_per_iteration = 0
     algorithm = running(config)
     processes = [on_runner(algorithm, lambda _: os.getpid()), bonus_process(algorithm)]
     algorithm.train()
-    wall, cpu = time.monotonic(), time.process_time()
+    waits = []
+    fetch = algorithm.env_runner_group.foreach_env_runner_async_fetch_ready
+    monkeypatch.setattr(
+        algorithm.env_runner_group,
+        "foreach_env_runner_async_fetch_ready",
+        lambda timeout_seconds, **given: (
+            waits.append(timeout_seconds),
+            fetch(timeout_seconds=timeout_seconds, **given),
+        )[1],
+    )
     with pytest.raises(RuntimeError, match="a runner failed: OSError: the dungeon has collapsed") as caught:
-        algorithm.train()  # the next fragment fails after two seconds
-    wall, cpu = time.monotonic() - wall, time.process_time() - cpu
-    assert wall < 20
-    assert cpu < 0.3 * wall, f"the driver used {cpu:.2f} s of CPU in {wall:.2f} s with nothing to do"
+        algorithm.train()  # the next fragment fails
+    assert set(waits) == {WAIT_SECONDS}, "with nothing to do the driver waits for the runners"
     assert "in step" in "".join(caught.value.__notes__)  # the traceback of the other process
     algorithm.stop()
-    assert wait_until(lambda: all(map(gone, processes)))
+    wait_until_gone(*processes)
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 
 import numpy as np
 import pytest
@@ -56,10 +55,8 @@ def test_both_have_the_same_parameters_after_20_updates(algorithm):
 
 def test_a_loss_that_is_nan_on_one_learner_stops_both(algorithm):
     on_learners(algorithm, poison)
-    start = time.monotonic()
     with pytest.raises((RuntimeError, ArithmeticError), match=r"value is not finite: .* are NaN or infinite"):
         algorithm.train()
-    assert time.monotonic() - start < 20
 
 
 def test_a_killed_learner_is_an_error_that_says_so(algorithm):
@@ -67,10 +64,8 @@ def test_a_killed_learner_is_an_error_that_says_so(algorithm):
     for actor in manager.actor_ids():  # RLlib has taken both out of service, as they have raised
         manager.set_actor_state(actor, healthy=True)
     os.kill(on_learners(algorithm, lambda _: os.getpid())[1], signal.SIGKILL)
-    start = time.monotonic()
     with pytest.raises(RuntimeError, match="a learner process died; go on from the last checkpoint"):
         algorithm.train()
-    assert time.monotonic() - start < 20
 
 
 @pytest.mark.slow
@@ -79,7 +74,5 @@ def test_a_single_learner_that_is_killed_is_an_error_too(cluster, make_config, r
     algorithm = running(config.env_runners(num_cpus_per_env_runner=0.5))
     algorithm.train()
     os.kill(on_learners(algorithm, lambda _: os.getpid())[0], signal.SIGKILL)
-    start = time.monotonic()
     with pytest.raises(RuntimeError, match="a learner process died; go on from the last checkpoint"):
         algorithm.train()
-    assert time.monotonic() - start < 20

@@ -1,4 +1,4 @@
-"""Checkpoints are whole or refused."""
+"""Checkpoints are complete or rejected."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def write_two_files(folder: Path) -> None:
     (folder / "inner" / "counts.bin").write_bytes(b"counts")
 
 
-def test_a_written_checkpoint_is_whole_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_checkpoint_is_complete_and_leaves_no_temporary_files(tmp_path: Path) -> None:
     path = write_atomically(tmp_path / "checkpoint_000001", write_two_files)
     verify(path)
     assert [item.name for item in tmp_path.iterdir()] == ["checkpoint_000001"]
 
 
-def test_writing_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
+def test_a_failed_write_keeps_the_old_checkpoint(tmp_path: Path) -> None:
     path = write_atomically(tmp_path / "checkpoint_000001", write_two_files)
 
     def fail(folder: Path) -> None:
@@ -35,7 +35,7 @@ def test_writing_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["change", "remove", "manifest"])
-def test_damage_is_named_and_the_previous_one_is_found(tmp_path: Path, damage: str) -> None:
+def test_damage_is_reported_and_the_previous_checkpoint_is_found(tmp_path: Path, damage: str) -> None:
     older = write_atomically(tmp_path / "checkpoint_000001", write_two_files)
     newer = write_atomically(tmp_path / "checkpoint_000002", write_two_files)
     if damage == "change":

@@ -1,4 +1,4 @@
-"""Advantages against the sum in their definition, environment by environment, for one value head and for two."""
+"""Advantages against the sum of the definition, env by env, for one and two value heads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T, N = 19, 4
 
 
 def literal(reward, value, next_value, terminated, done, discount, decay):
-    """A_t = Σ_k (γλ)^k δ_{t+k}, until the episode or the fragment ends, of one environment."""
+    """A_t = Σ_k (γλ)^k δ_{t+k}, until the episode or the fragment ends, for one env."""
     advantage = np.zeros(len(reward))
     for t in range(len(reward)):
         for k in range(t, len(reward)):
@@ -82,7 +82,7 @@ def test_targets_of_one_head_are_advantages_plus_values(envs):
 
 @pytest.mark.parametrize("episodic", [True, False])
 def test_two_heads_equal_the_definition(envs, episodic):
-    """2 A_e + A_i; intrinsic returns run on into the next episode unless they are episodic."""
+    """2 A_e + A_i; intrinsic returns continue into the next episode unless they are episodic."""
     advantage, target = two_heads(
         **tensors(envs, "extrinsic", "intrinsic", "value", "next_value", "following_value", "terminated", "done"),
         settings=settings(intrinsic_episodic=episodic),

@@ -1,4 +1,4 @@
-"""V-trace against the sum in its definition, step by step and episode by episode."""
+"""V-trace against the sum of the definition, step by step and episode by episode."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ GAMMA, CLIP_RHO, CLIP_C = 0.9, 1.0, 1.0
 
 
 def literal(ratio, reward, value, next_value, terminated, truncated, trace_decay):
-    """v_t and the policy gradient's advantage of one environment, from the definition's sum and product."""
+    """v_t and the policy gradient's advantage of one env, from the sum and product of the definition."""
     T = len(reward)
     ends = terminated | truncated
     rho, c = np.minimum(CLIP_RHO, ratio), trace_decay * np.minimum(CLIP_C, ratio)
@@ -33,7 +33,7 @@ def literal(ratio, reward, value, next_value, terminated, truncated, trace_decay
     return targets, advantages
 
 
-def random_vector_env(seed: int, on_policy: bool, T: int = 17, N: int = 5):
+def random_steps(seed: int, on_policy: bool, T: int = 17, N: int = 5):
     rng = np.random.default_rng(seed)
     ends = rng.random((T, N)) < 0.2
     terminated = ends & (rng.random((T, N)) < 0.5)
@@ -49,7 +49,7 @@ def random_vector_env(seed: int, on_policy: bool, T: int = 17, N: int = 5):
 @pytest.mark.parametrize("trace_decay", [1.0, 0.95])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_equals_the_definition(seed: int, on_policy: bool, trace_decay: float) -> None:
-    ratio, reward, value, next_value, terminated, truncated = random_vector_env(seed, on_policy)
+    ratio, reward, value, next_value, terminated, truncated = random_steps(seed, on_policy)
     got = vtrace(
         log_ratio=torch.from_numpy(np.log(ratio)),
         reward=torch.from_numpy(reward),
@@ -68,7 +68,7 @@ def test_equals_the_definition(seed: int, on_policy: bool, trace_decay: float) -
 
 
 def test_on_policy_target_is_the_discounted_return() -> None:
-    # One terminated episode: with π = μ every c and ρ is 1, and v_t is the return whatever V says.
+    # One terminated episode: with π = μ every c and ρ is 1, and v_t is the return for any V.
     reward = torch.tensor([[1.0], [2.0], [3.0]], dtype=torch.float64)
     flags = torch.tensor([[False], [False], [True]])
     value = torch.tensor([[5.0], [-7.0], [9.0]], dtype=torch.float64)
@@ -84,9 +84,9 @@ def test_on_policy_target_is_the_discounted_return() -> None:
     assert result.targets.flatten().tolist() == [1 + 0.5 * 2 + 0.25 * 3, 2 + 0.5 * 3, 3.0]
 
 
-def test_a_cut_in_the_middle_of_an_episode_bootstraps() -> None:
-    # Two halves whose bootstrap values equal the whole's targets give the whole's targets: nothing is lost at a cut.
-    _, reward, value, next_value, terminated, truncated = random_vector_env(3, on_policy=True, T=20, N=1)
+def test_a_fragment_boundary_within_an_episode_bootstraps() -> None:
+    # Two halves that bootstrap from the targets of the whole give the targets of the whole.
+    _, reward, value, next_value, terminated, truncated = random_steps(3, on_policy=True, T=20, N=1)
     terminated[:], truncated[:] = False, False
     next_value = np.concatenate([value[1:], next_value[-1:]])
 

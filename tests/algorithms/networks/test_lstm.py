@@ -1,4 +1,4 @@
-"""The LSTM with resets equals `nn.LSTM` stepped by hand, values and gradients."""
+"""The LSTM with resets equals `nn.LSTM` step by step, values and gradients."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T, N, INPUTS, HIDDEN = 17, 5, 6, 7
 
 
 def step_by_step(lstm: ResettingLSTM, x: Tensor, first: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The definition: before each step, the state of environments that start an episode becomes zero."""
+    """The definition: reset the state of envs that start an episode before each step."""
     outputs = []
     for t in range(len(x)):
         h, c = h.clone(), c.clone()
@@ -24,7 +24,7 @@ def step_by_step(lstm: ResettingLSTM, x: Tensor, first: Tensor, h: Tensor, c: Te
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("path", ["recurrence", "stretches"])
+@pytest.mark.parametrize("path", ["recurrence", "segments"])
 @pytest.mark.parametrize("share_of_starts", [0.0, 0.15, 1.0])
 def test_equals_stepping(layers: int, path: str, share_of_starts: float) -> None:
     torch.manual_seed(0)
@@ -41,7 +41,7 @@ def test_equals_stepping(layers: int, path: str, share_of_starts: float) -> None
         elif kind == "recurrence":
             output, (last_h, last_c) = lstm(inputs, first, (h, c))
         else:
-            output, (last_h, last_c) = lstm.forward_stretches(inputs, first, (h, c))
+            output, (last_h, last_c) = lstm.forward_segments(inputs, first, (h, c))
         loss = (output * direction).sum() + (last_h * 2).sum() + (last_c * 3).sum()
         gradients = torch.autograd.grad(loss, [inputs, h, c, *lstm.parameters()])
         return [output, last_h, last_c, *gradients]

@@ -1,4 +1,4 @@
-"""The fast `paper` encoder equals its literal definition, values and gradients, whatever the maps show."""
+"""The fast `paper` encoder equals its literal definition, values and gradients, for any maps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bonuslab.algorithms.networks.regions import cover
 
 
 def rooms(seed: int, count: int) -> dict[str, np.ndarray]:
-    """Maps with rooms of any size at any place, some twice, one blank, one full; the agent anywhere, corners too."""
+    """Maps with rooms of random size and place, some repeated, one blank, one full; the agent anywhere, also in corners."""
     rng = np.random.default_rng(seed)
     glyphs = np.full((count, 21, 79), STONE, np.int16)
     for drawn in glyphs[1:]:
@@ -57,7 +57,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-11), (torch.float32, 1e-4)])
-def test_values_and_gradients_are_those_of_the_definition(case: str, dtype: torch.dtype, tolerance: float) -> None:
+def test_values_and_gradients_equal_the_definition(case: str, dtype: torch.dtype, tolerance: float) -> None:
     fast, plain = pair(dtype)
     observations = as_tensors(CASES[case]())
     direction = torch.randn(len(observations["glyphs"]), 1024, dtype=dtype)
@@ -83,7 +83,7 @@ def test_the_plain_network_has_the_papers_sizes() -> None:
     assert encoder.output_size == 1024
 
 
-def test_the_remembered_blank_map_follows_the_weights() -> None:
+def test_the_cached_blank_map_follows_the_weights() -> None:
     fast, plain = pair(torch.float64)
     observations = as_tensors(rooms(4, 5))
 
@@ -112,7 +112,7 @@ def test_the_remembered_blank_map_follows_the_weights() -> None:
             torch.testing.assert_close(ours.clone(), expected, rtol=1e-11, atol=1e-11)
 
 
-def test_a_frozen_trunk_below_a_learning_one() -> None:
+def test_a_frozen_trunk_next_to_a_trainable_one() -> None:
     fast, plain = pair(torch.float64)
     observations = as_tensors(rooms(5, 5))
     with torch.inference_mode():
@@ -133,7 +133,7 @@ def test_copies_and_pickles_after_acting() -> None:
             assert torch.equal(other(observations), expected)
 
 
-def test_regions_hold_every_map_once_with_its_surroundings() -> None:
+def test_regions_contain_every_map_once_with_a_margin() -> None:
     drawn = np.concatenate([rooms(seed, 30)["glyphs"] for seed in range(4)]) != STONE
     regions = cover(drawn, reach=5)
     assert sorted(np.concatenate([region.maps for region in regions])) == list(range(len(drawn)))

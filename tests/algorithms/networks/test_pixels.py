@@ -1,4 +1,4 @@
-"""Networks that see pictures: sizes as the appendices say, and forward passes against literal ones."""
+"""Image networks: sizes as in the appendices, and forward passes against literal ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch.nn.functional import conv2d, linear, max_pool2d
 
 from bonuslab.algorithms.networks import build_encoder, build_policy
 from bonuslab.algorithms.networks.atari_frames import frame_predictor, frame_target
-from bonuslab.algorithms.networks.pixels import Pictures, Places
+from bonuslab.algorithms.networks.pixels import Images, Pose
 from bonuslab.algorithms.networks.resnet import BasicBlock, Bottleneck, ResNet
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.montezuma.spaces import observation_space as montezuma
@@ -40,31 +40,31 @@ def parameters(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-def test_pictures_are_stacked_and_scaled() -> None:
+def test_images_are_stacked_and_scaled() -> None:
     observations = states(habitat(6), 3)
-    pictures = Pictures(habitat(6))
-    seen = pictures(observations, torch.float64)
-    assert (pictures.channels, pictures.height, pictures.width) == (4, 6, 6)
+    images = Images(habitat(6))
+    seen = images(observations, torch.float64)
+    assert (images.channels, images.height, images.width) == (4, 6, 6)
     for b, y, x in ((0, 0, 0), (2, 5, 1), (1, 3, 4)):
         expected = [*(observations["rgb"][b, y, x] / 255).tolist(), float(observations["depth"][b, y, x, 0]) / 10]
         np.testing.assert_allclose(seen[b, :, y, x], expected, rtol=1e-6)
     frames = states(montezuma(), 2)
-    np.testing.assert_allclose(Pictures(montezuma())(frames, torch.float64), frames["frames"].double() / 255)
+    np.testing.assert_allclose(Images(montezuma())(frames, torch.float64), frames["frames"].double() / 255)
 
 
-def test_a_full_turn_of_the_compass_is_none() -> None:
-    places = Places(habitat(6)).double()
+def test_the_compass_is_periodic() -> None:
+    pose = Pose(habitat(6)).double()
     here = {"gps": torch.tensor([[1.0, 2.0]]).double(), "compass": torch.tensor([[0.3]]).double()}
     turned = {**here, "compass": here["compass"] + 2 * np.pi}
-    assert places.size == 64
-    for one, other in zip(places(here), places(turned), strict=True):
+    assert pose.size == 64
+    for one, other in zip(pose(here), pose(turned), strict=True):
         assert one.shape == (1, 32)
         torch.testing.assert_close(one, other)
-    half = places({**here, "compass": here["compass"] + np.pi})
-    assert not torch.allclose(half[1], places(here)[1])
+    half = pose({**here, "compass": here["compass"] + np.pi})
+    assert not torch.allclose(half[1], pose(here)[1])
 
 
-def test_resnet50_is_the_papers() -> None:
+def test_resnet50_has_the_papers_architecture() -> None:
     network = build_policy("resnet50", habitat(256), 4)
     backbone = network.encoder.backbone
     convolutions = [layer for name, layer in backbone.named_modules() if isinstance(layer, nn.Conv2d)]
@@ -92,7 +92,7 @@ def test_resnet50_is_the_papers() -> None:
 
 
 @pytest.mark.parametrize("block", [Bottleneck, BasicBlock])
-def test_resnet_equals_a_literal_one(block: type[Bottleneck] | type[BasicBlock]) -> None:
+def test_resnet_equals_a_literal_implementation(block: type[Bottleneck] | type[BasicBlock]) -> None:
     torch.manual_seed(0)
     network = ResNet(3, block, (1, 2, 1, 1), base_planes=4).double()
     for parameter in network.parameters():
@@ -123,7 +123,7 @@ def test_resnet_equals_a_literal_one(block: type[Bottleneck] | type[BasicBlock])
 
 
 @pytest.mark.parametrize(("family", "size"), [("resnet9", 64), ("pixels-small", 64), ("pixels-small", 50)])
-def test_small_families_treat_every_state_alone(family: str, size: int) -> None:
+def test_small_families_process_states_independently(family: str, size: int) -> None:
     torch.manual_seed(0)
     encoder = build_encoder(family, habitat(size))
     observations = states(habitat(size), 3)
@@ -137,7 +137,7 @@ def test_small_families_treat_every_state_alone(family: str, size: int) -> None:
     assert parameters(build_policy(family, habitat(size), 4)) < 1_500_000
 
 
-def test_the_atari_policy_is_the_appendix_s() -> None:
+def test_the_atari_policy_has_the_appendix_architecture() -> None:
     torch.manual_seed(0)
     network = build_policy("atari", montezuma(), 18, recurrent=False, num_values=2)
     shared = (4 * 32 * 64 + 32) + (32 * 64 * 16 + 64) + (64 * 64 * 16 + 64) + (2304 * 256 + 256) + (256 * 448 + 448)
@@ -164,7 +164,7 @@ def test_the_atari_policy_is_the_appendix_s() -> None:
     assert recurrent.initial_state(3)[0].shape == (1, 3, 448)
 
 
-def test_rnd_networks_are_the_appendix_s() -> None:
+def test_rnd_networks_have_the_appendix_architecture() -> None:
     convolutions = (32 * 64 + 32) + (32 * 64 * 16 + 64) + (64 * 64 * 9 + 64)
     layer = 512 * 512 + 512
     assert parameters(frame_target()) == convolutions + 3136 * 512 + 512
@@ -174,10 +174,10 @@ def test_rnd_networks_are_the_appendix_s() -> None:
     assert frame_target()(torch.zeros(2, 1, 84, 84)).shape == (2, 512)
 
 
-def test_environments_without_fitting_pictures_are_refused() -> None:
+def test_environments_without_suitable_images_are_rejected() -> None:
     blind = gym.spaces.Dict({"blstats": Box(0, 1, (27,), np.float32)})
     for family in ("atari", "resnet50", "resnet9", "pixels-small"):
-        with pytest.raises(InvalidInput, match=r"looks at pictures .* shows blstats"):
+        with pytest.raises(InvalidInput, match=r"needs images .* has blstats"):
             build_encoder(family, blind)
     with pytest.raises(InvalidInput, match="at least 44 × 44 pixels; this environment's are 16 × 16"):
         build_encoder("atari", habitat(16))

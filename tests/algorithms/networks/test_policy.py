@@ -1,4 +1,4 @@
-"""What holds for every family: one path for acting and learning, envs apart from each other, seeds, sizes, errors."""
+"""Invariants of every family: acting equals unrolling, independent envs, seeds, sizes, errors."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_unrolling_equals_acting_step_by_step(family: str, recurrent: bool) -> N
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_env_alone_gives_what_it_gives_among_others(family: str) -> None:
+def test_batched_envs_equal_single_envs(family: str) -> None:
     torch.manual_seed(0)
     policy = build_policy(family, OBSERVATION_SPACE, NUM_ACTIONS).double()
     observations, first = unroll_inputs()
@@ -70,7 +70,7 @@ def test_a_env_alone_gives_what_it_gives_among_others(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_seed_decides_weights_outputs_and_gradients(family: str) -> None:
+def test_the_seed_determines_weights_outputs_and_gradients(family: str) -> None:
     def results() -> list[torch.Tensor]:
         torch.manual_seed(5)
         policy = build_policy(family, OBSERVATION_SPACE, NUM_ACTIONS)
@@ -97,7 +97,7 @@ def test_extreme_observations_stay_finite(family: str) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.filterwarnings("error")
-def test_observations_may_be_read_only_and_stay_as_they_are(family: str) -> None:
+def test_observations_may_be_read_only_and_are_not_modified(family: str) -> None:
     states = Trajectory(2, 2).cut([2])[0].states()
     before = {key: rows.copy() for key, rows in states.items()}
     for rows in states.values():
@@ -111,7 +111,7 @@ def test_the_small_network_is_small() -> None:
         assert 100_000 <= build_policy("small", OBSERVATION_SPACE, actions).num_parameters() <= 300_000
 
 
-def test_the_small_network_tells_messages_and_places_apart() -> None:
+def test_the_small_network_distinguishes_messages_and_positions() -> None:
     torch.manual_seed(0)
     encoder = build_encoder("small", OBSERVATION_SPACE)
     row = {key: rows[:1].repeat(4, 0) for key, rows in Trajectory(1, 1).cut([1])[0].states().items()}
@@ -124,7 +124,7 @@ def test_the_small_network_tells_messages_and_places_apart() -> None:
     assert distances.min() > 1e-3
 
 
-def test_unknown_families_are_named_with_the_nearest() -> None:
+def test_an_unknown_family_suggests_the_nearest() -> None:
     with pytest.raises(InvalidInput, match="unknown network family 'papr'; did you mean paper"):
         build_encoder("papr", OBSERVATION_SPACE)
     assert set(FAMILIES) <= set(families())
@@ -151,7 +151,7 @@ def test_a_family_is_added_by_decorator() -> None:
         register_family("small", core_size=3)(PositionEncoder)
 
 
-def test_distinct_rows_are_those_of_numpy() -> None:
+def test_distinct_rows_equal_numpy() -> None:
     rng = np.random.default_rng(0)
     for rows in (
         rng.integers(0, 2, (50, 256)).astype(np.uint8) * (rng.random((50, 1)) < 0.3).astype(np.uint8),
@@ -165,7 +165,7 @@ def test_distinct_rows_are_those_of_numpy() -> None:
 
 
 @pytest.mark.parametrize(("distinct", "seen"), [(1, 1), (31, 31), (32, 32), (33, 64), (64, 64), (100, 128)])
-def test_the_trunk_sees_batch_sizes_that_repeat_and_the_result_does_not_show_it(distinct: int, seen: int) -> None:
+def test_padded_batch_sizes_do_not_change_the_result(distinct: int, seen: int) -> None:
     rows = torch.arange(distinct).repeat(3)[:, None] + torch.arange(4)  # [3 distinct, 4]
     layer = torch.nn.Linear(4, 2, dtype=torch.float64)
     share = torch.rand(len(rows), 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
@@ -182,7 +182,7 @@ def test_the_trunk_sees_batch_sizes_that_repeat_and_the_result_does_not_show_it(
     torch.testing.assert_close(*gradients, rtol=1e-12, atol=1e-12)
 
 
-def test_the_crop_is_what_lies_around_the_agent() -> None:
+def test_the_crop_is_centred_on_the_agent() -> None:
     rng = np.random.default_rng(0)
     glyphs = rng.integers(1, 5976, (40, 21, 79)).astype(np.int16)
     blstats = np.zeros((40, 27), np.int64)

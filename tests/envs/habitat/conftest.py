@@ -1,4 +1,4 @@
-"""A house that is one bare room, as a back end: what the shared logic does can be worked out by hand there."""
+"""A back end of bare rooms, simple enough to work out results by hand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bonuslab.envs.habitat.simulator import Action, NavigableMap, Pose
 
 
 class BareRooms:
-    """Empty rooms of 4 x 3 metres; scene and start say where the agent stands."""
+    """Empty rooms of 4 x 3 metres; scene and start determine the agent's pose."""
 
     name = "bare rooms"
     splits = ("train", "val")
@@ -30,33 +30,33 @@ class BareRooms:
         return f"room {scene}"
 
     def from_above(self, scene: int) -> None:
-        """There is no picture."""
+        """No top view."""
 
     def check(self) -> None:
-        """All is there."""
+        """Nothing to check."""
 
     def simulator(self, size: int) -> BareRoomSimulator:
         return BareRoomSimulator()
 
 
 class BareRoomSimulator:
-    """Walls stop the agent; a picture shows the step and the scene."""
+    """Walls stop the agent; images encode step and scene."""
 
     def __init__(self) -> None:
         self.closed = False
         self._pose, self._scene, self._acts = Pose(0, 0, 0, 0), 0, 0
-        self._foreseen: Action | None = None
+        self._prefetched: Action | None = None
 
     def begin(self, scene: int, start: Pose) -> None:
         self._scene, self._pose, self._acts = scene, start, 0
 
-    def foresee(self, action: Action) -> None:
-        assert self._foreseen is None
-        self._foreseen = action
+    def prefetch(self, action: Action) -> None:
+        assert self._prefetched is None
+        self._prefetched = action
 
     def act(self, action: Action) -> None:
-        assert self._foreseen in (None, action)
-        self._foreseen = None
+        assert self._prefetched in (None, action)
+        self._prefetched = None
         x, y, z, heading = self._pose
         self._acts += 1
         if action == Action.FORWARD:

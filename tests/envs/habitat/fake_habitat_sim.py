@@ -1,8 +1,8 @@
-"""habitat-sim at its boundary: the names, signatures and types of version 0.3.3 that the back end uses.
+"""A fake of habitat-sim: the names, signatures and types of version 0.3.3 that the back end uses.
 
-What fails or crashes there fails here: unknown attributes and arguments, values that its C++ side does not take, a
-second simulator in the process, the use of a closed one. The world is one bare room of 6 x 4 metres whose navigable
-floor begins at (-1, 0.5, 2). Imported by itself as `habitat_sim`, it needs nothing of the tests.
+What fails or crashes there fails here: unknown attributes and arguments, values that the C++ side rejects, a second
+simulator in the process, use after close. The world is one bare room of 6 x 4 metres whose navigable floor starts at
+(-1, 0.5, 2). It can be imported on its own as `habitat_sim`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ __version__ = "0.3.3"
 
 
 class Vector3:
-    """Magnum's: it can be indexed and gone through, and is no array."""
+    """Magnum's: supports indexing and iteration, but is not an array."""
 
     def __init__(self, values: Sequence[float]) -> None:
         self._values = _numbers(3)(values)
@@ -35,7 +36,7 @@ class Vector3:
 
 @dataclass(frozen=True)
 class Quaternion:
-    """numpy-quaternion's, with its order of components."""
+    """numpy-quaternion's, with its component order."""
 
     w: float
     x: float
@@ -51,34 +52,41 @@ class SensorSubType(enum.Enum):
     NONE, PINHOLE, ORTHOGRAPHIC, FISHEYE, EQUIRECTANGULAR, IMPULSERESPONSE = range(6)
 
 
+def _wait_for_others(folder: Path, number: int) -> None:
+    """A barrier between processes."""
+    (folder / str(os.getpid())).touch()
+    while len(list(folder.iterdir())) < number:
+        time.sleep(0.01)
+
+
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"incompatible function arguments: {value!r} is no str")
+        raise TypeError(f"incompatible function arguments: {value!r} is not a str")
     return value
 
 
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"incompatible function arguments: {value!r} is no bool")
+        raise TypeError(f"incompatible function arguments: {value!r} is not a bool")
     return bool(value)
 
 
 def _whole(value: Any) -> int:
     if isinstance(value, float | np.floating) or not hasattr(value, "__index__"):
-        raise TypeError(f"incompatible function arguments: {value!r} is no int")
+        raise TypeError(f"incompatible function arguments: {value!r} is not an int")
     return int(value)
 
 
 def _number(value: Any) -> float:
     if isinstance(value, str) or not hasattr(value, "__float__"):
-        raise TypeError(f"incompatible function arguments: {value!r} is no float")
+        raise TypeError(f"incompatible function arguments: {value!r} is not a float")
     return float(np.float32(value))
 
 
 def _numbers(count: int, kind: Callable[[Any], float] = _number) -> Callable[[Any], list[float]]:
     def cast(value: Any) -> list[float]:
         if len(value) != count:
-            raise TypeError(f"incompatible function arguments: {value!r} has not {count} components")
+            raise TypeError(f"incompatible function arguments: {value!r} does not have {count} components")
         return [kind(each) for each in value]
 
     return cast
@@ -87,14 +95,14 @@ def _numbers(count: int, kind: Callable[[Any], float] = _number) -> Callable[[An
 def _one_of(kind: type) -> Callable[[Any], Any]:
     def cast(value: Any) -> Any:
         if not isinstance(value, kind):
-            raise TypeError(f"incompatible function arguments: {value!r} is no {kind.__name__}")
+            raise TypeError(f"incompatible function arguments: {value!r} is not a {kind.__name__}")
         return value
 
     return cast
 
 
 class _Bound:
-    """An object of the C++ side: has the attributes it has, and converts or refuses what they are set to."""
+    """A C++ object: has a fixed set of attributes, and converts or rejects what they are set to."""
 
     attributes: dict[str, tuple[Callable[[Any], Any], Any]] = {}  # noqa: RUF012 (per class)
 
@@ -128,7 +136,7 @@ class NavMeshSettings(_Bound):
         "filter_low_hanging_obstacles": (_flag, True), "filter_ledge_spans": (_flag, True),
         "filter_walkable_low_height_spans": (_flag, True), "include_static_objects": (_flag, False),
     }  # fmt: skip
-    __eq__ = object.__eq__  # configurations hold a pointer, and compare that
+    __eq__ = object.__eq__  # configurations compare its pointer
 
     def set_defaults(self) -> None:
         NavMeshSettings.__init__(self)
@@ -195,7 +203,7 @@ class Configuration:
 
 
 class PathFinder:
-    has_mesh = True  # what the tests change
+    has_mesh = True  # changed by tests
 
     def __init__(self) -> None:
         self.views = 0
@@ -213,7 +221,7 @@ class PathFinder:
         rows, columns = int(np.float32(4.0) / np.float32(metres)), int(np.float32(6.0) / np.float32(metres))
         view = np.full((rows, columns), abs(_number(height) - 0.5) <= eps)
         view[: rows // 2, : columns // 3] = False
-        return np.asfortranarray(view)  # as Eigen's matrices arrive
+        return np.asfortranarray(view)  # the layout of Eigen matrices
 
 
 class Agent:
@@ -258,7 +266,7 @@ class Agent:
 
 
 class Simulator:
-    made: list[Simulator] = []  # noqa: RUF012 (what the tests look at)
+    made: list[Simulator] = []  # noqa: RUF012 (inspected by tests)
     _drawing: Simulator | None = None
 
     def __init__(self, config: Configuration) -> None:
@@ -294,19 +302,20 @@ class Simulator:
     def close(self, destroy: bool = True) -> None:
         self.calls.append(f"close {destroy}")
         if not (destroy or self._has_renderer):
-            raise SystemError("closed twice without being destroyed: segmentation fault")
+            raise SystemError("closed twice without destroy: segmentation fault")
         self.agents, self.pathfinder, self._has_renderer = [], None, False
         if Simulator._drawing is self:
             Simulator._drawing = None
 
     def get_sensor_observations(self, agent_ids: int = 0) -> dict[str, np.ndarray]:
-        time.sleep(float(os.environ.get("FAKE_SECONDS_TO_DRAW", 0)))
+        if meeting := os.environ.get("FAKE_MEETING"):
+            _wait_for_others(Path(meeting), int(os.environ["FAKE_MEETING_SIZE"]))
         seen = {}
         for camera in self.agents[agent_ids].agent_config.sensor_specifications:
             height, width = (int(pixels) for pixels in camera.resolution)  # type: ignore[attr-defined]
             if camera.sensor_type is SensorType.COLOR:  # type: ignore[attr-defined]
                 picture = np.full((height, width, 4), (10, 20, 30, 255), np.uint8)
-                picture[0] = 40  # the upmost row
+                picture[0] = 40  # the top row
             else:
                 picture = np.full((height, width), 2.5, np.float32)
             seen[camera.uuid] = np.flip(picture[::-1].copy(), axis=0)  # type: ignore[attr-defined]

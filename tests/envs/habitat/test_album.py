@@ -1,4 +1,4 @@
-"""Episodes in houses become pictures: view beside map, step by step, and one of the whole."""
+"""Pictures of recorded episodes: view next to map, step by step, and a summary."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ def album(env: HabitatEnv) -> Album:
     return album
 
 
-def test_pictures_have_one_size_and_move(album: Album) -> None:
+def test_pictures_have_one_size_and_differ(album: Album) -> None:
     numbers = [0, 8, STEPS, STEPS + 1, 2 * STEPS + 1]
     pictures = list(album.pictures([(number, f"step {number}") for number in numbers]))
     assert len(pictures) == len(numbers)
     assert len({picture.shape for picture in pictures}) == 1
     height = pictures[0].shape[0]
-    assert all((picture[height - 30 :] != 0).any() for picture in pictures)  # the line
+    assert all((picture[height - 30 :] != 0).any() for picture in pictures)  # the caption
     for one, other in itertools.pairwise(pictures):
         assert (one[:240] != other[:240]).mean() > 0.05
-    assert np.array_equal(pictures[1], next(album.pictures([(8, "step 8")])))  # whatever else is drawn
+    assert np.array_equal(pictures[1], next(album.pictures([(8, "step 8")])))  # independent of what else is drawn
 
 
-def test_the_map_shows_what_was_revealed_by_then(env: HabitatEnv, album: Album) -> None:
+def test_map_shows_what_was_revealed_so_far(env: HabitatEnv, album: Album) -> None:
     rows, columns = env.map.navigable.shape
     scale = min(240 / rows, 336 / columns) / env.map.cell
     last = top_down(env.map, env.revealed, env.path, background=env.from_above(), pixels_per_metre=scale)
@@ -56,7 +56,7 @@ def test_the_map_shows_what_was_revealed_by_then(env: HabitatEnv, album: Album) 
     np.testing.assert_array_equal(picture[10:250, 10 + 240 + 6 : -10], fitted(last, 240, 336))
 
 
-def test_the_summary_has_map_and_strip(album: Album) -> None:
+def test_summary_has_map_and_strip(album: Album) -> None:
     picture = album.summary("the end")
     strip = picture[10 + 420 + 6 : -30, 10:-10]
     assert strip.shape[:2] == (140, 6 * 140 + 5 * 6)
@@ -66,11 +66,11 @@ def test_the_summary_has_map_and_strip(album: Album) -> None:
         assert (seen == colour).all(-1).sum() > 10
 
 
-def test_a_house_is_not_shown_in_letters(album: Album) -> None:
+def test_no_text_for_houses(album: Album) -> None:
     assert album.text(0, 80, colour=True) == []
 
 
-def test_where_there_is_no_picture_from_above_the_plain_map_is_drawn(bare_rooms: Any) -> None:
+def test_plain_map_is_drawn_without_top_view(bare_rooms: Any) -> None:
     env, album = HabitatEnv(bare_rooms, size=16, max_steps=2), HabitatAlbum()
     album.add(env.reset()[0], env)
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""The agent walks a quarter of a metre, turns by ten degrees, slides along walls and never leaves the floor."""
+"""The agent steps 0.25 metres, turns 10 degrees, slides along walls and never leaves the floor."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bonuslab.envs.habitat.apartments.simulator import ApartmentScenes
 from bonuslab.envs.habitat.simulator import Action
 
 
-def test_a_free_step_is_a_quarter_of_a_metre_ahead() -> None:
+def test_free_step_moves_forward() -> None:
     floor = np.ones((100, 100), np.bool_)
     for heading in np.linspace(-3, 3, 13):
         x, z = move(floor, 0.0, 0.0, 2.5, 2.5, heading, 0.25)
@@ -20,17 +20,17 @@ def test_a_free_step_is_a_quarter_of_a_metre_ahead() -> None:
         assert z == pytest.approx(2.5 - 0.25 * math.cos(heading))
 
 
-def test_a_wall_is_slid_along() -> None:
+def test_agent_slides_along_walls() -> None:
     floor = np.ones((100, 100), np.bool_)
     floor[:40] = False  # a wall at z = 2, to the north
     start = 2.5, 2.05
     x, z = move(floor, 0.0, 0.0, *start, math.radians(40), 0.25)
     assert z == pytest.approx(2.0, abs=0.011)
-    assert x == pytest.approx(2.5 - 0.25 * math.sin(math.radians(40)), abs=0.011)  # all of its sideways part
+    assert x == pytest.approx(2.5 - 0.25 * math.sin(math.radians(40)), abs=0.011)  # its full sideways component
     assert move(floor, 0.0, 0.0, *start, 0.0, 0.25) == pytest.approx((2.5, 2.0), abs=0.011)
 
 
-def test_a_corner_stops() -> None:
+def test_corner_stops_the_agent() -> None:
     floor = np.zeros((100, 100), np.bool_)
     floor[40:, 40:] = True
     x, z = 2.02, 2.02
@@ -40,7 +40,7 @@ def test_a_corner_stops() -> None:
 
 
 @pytest.mark.parametrize("scene", [1, 30, 77])
-def test_the_agent_never_leaves_the_navigable_floor(scene: int) -> None:
+def test_agent_never_leaves_the_navigable_floor(scene: int) -> None:
     scenes, rng = ApartmentScenes(), np.random.default_rng(scene)
     simulator = scenes.simulator(16)
     simulator.begin(scene, scenes.start(scene, 0))
@@ -74,10 +74,10 @@ def test_starts_are_navigable_and_spread() -> None:
     assert scenes.start(12, 5) == poses[5]
 
 
-def test_slits_and_islands_do_not_count_as_floor() -> None:
+def test_narrow_gaps_and_islands_are_not_floor() -> None:
     free = np.zeros((40, 60), np.bool_)
     free[5:30, 5:30] = True
-    free[12, 30:40] = True  # a slit of one cell
+    free[12, 30:40] = True  # a gap of one cell
     free[5:30, 40:50] = True
     kept = largest_part(free)
     assert kept[6, 6]

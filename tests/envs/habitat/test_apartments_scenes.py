@@ -1,4 +1,4 @@
-"""Apartments are reachable everywhere, reproducible, and differ from each other."""
+"""Apartments are connected, reproducible, and different from each other."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from scipy.ndimage import label
 
 from bonuslab.envs.habitat.apartments import navigation
+from bonuslab.envs.habitat.apartments.geometry import COLOURS
 from bonuslab.envs.habitat.apartments.materials import Material, shades
 from bonuslab.envs.habitat.apartments.navigation import block, cells_of
 from bonuslab.envs.habitat.apartments.plan import Rectangle, RoomKind, walls_around
@@ -21,13 +22,13 @@ SOME = tuple(range(0, NUM_APARTMENTS, 42))
 
 
 def assert_sound(scene: Apartment) -> None:
-    """What every apartment must be."""
+    """The invariants of every apartment."""
     navigable, plan = scene.map.navigable, scene.plan
-    assert label(navigable)[1] == 1, "navigable area falls apart"
+    assert label(navigable)[1] == 1, "the navigable area is not connected"
     assert 15 < scene.map.area < sum(room.area for room in plan.rooms)
     for room in plan.rooms:
         share = navigable[cells_of(scene.map, room)].mean()
-        assert share > 0.15, f"only {share:.0%} of a room of {scene.number} can be walked on"
+        assert share > 0.15, f"only {share:.0%} of a room in apartment {scene.number} is navigable"
     assert {RoomKind.LIVING, RoomKind.KITCHEN, RoomKind.BATHROOM} <= set(plan.kinds)
     assert len(plan.rooms) >= 5
     assert any(opening.kind == "window" for wall in plan.walls for opening in wall.openings)
@@ -36,7 +37,7 @@ def assert_sound(scene: Apartment) -> None:
 
 
 @pytest.mark.parametrize("number", SOME)
-def test_an_apartment_is_sound(number: int) -> None:
+def test_apartment_is_sound(number: int) -> None:
     assert_sound(apartment(number))
 
 
@@ -51,7 +52,7 @@ def test_all_apartments_are_sound_and_different() -> None:
     assert len(shapes) == NUM_APARTMENTS
 
 
-def test_no_navigable_cell_is_nearer_to_a_solid_than_the_agent_is_wide() -> None:
+def test_navigable_cells_keep_the_agents_radius_from_solids() -> None:
     scene = apartment(7)
     rows, columns = np.nonzero(scene.map.navigable)
     x, z = scene.map.x0 + (columns + 0.5) * scene.map.cell, scene.map.z0 + (rows + 0.5) * scene.map.cell
@@ -66,14 +67,12 @@ def test_no_navigable_cell_is_nearer_to_a_solid_than_the_agent_is_wide() -> None
         else:
             beside = np.maximum(np.abs(cos * away_x - sin * away_z) - half_x, 0)
             distance = np.hypot(beside, np.maximum(np.abs(sin * away_x + cos * away_z) - half_z, 0))
-        if half_x < 0.01 or half_z < 0.01:  # leaves of plants give way
-            continue
-        assert distance.min() >= AGENT_RADIUS - 1e-5  # solids are kept in single precision
+        assert distance.min() >= AGENT_RADIUS - 1e-5  # solids are single precision
         checked += 1
     assert checked > 60
 
 
-def test_what_stands_or_hangs_in_the_way_blocks_it() -> None:
+def test_standing_and_hanging_solids_block_the_agent() -> None:
     solids, wood = Solids(), Material("wood", shades((150, 100, 60)))
     spot = Place(solids, 3.0, 2.0, 0.4)
     spot.box((0.8, 0.04, 0.5), wood, bottom=0.7)  # the top of a table
@@ -86,13 +85,13 @@ def test_what_stands_or_hangs_in_the_way_blocks_it() -> None:
     u, v = (axis.ravel() for axis in np.meshgrid(np.linspace(-0.4, 0.4, 81), np.linspace(-0.25, 0.25, 51)))
     angle, radius = (axis.ravel() for axis in np.meshgrid(np.linspace(0, 2 * math.pi, 200), (0.0, 0.1, 0.2)))
     table, column = spot.world(u, v), spot.world(1.5 + radius * np.cos(angle), radius * np.sin(angle))
-    x, z = np.concatenate([table, column], axis=1)  # points all over both things
+    x, z = np.concatenate([table, column], axis=1)  # points all over both solids
     for (row, cell), free in np.ndenumerate(map_.navigable):
         distance = np.hypot(x - (cell + 0.5) * map_.cell, z - (row + 0.5) * map_.cell).min()
         assert free == (distance >= AGENT_RADIUS) or abs(distance - AGENT_RADIUS) < 1e-3
 
 
-def test_the_same_number_gives_the_same_apartment() -> None:
+def test_apartments_are_deterministic() -> None:
     first = apartment(11)
     apartment.cache_clear()
     again = apartment(11)
@@ -102,8 +101,8 @@ def test_the_same_number_gives_the_same_apartment() -> None:
     np.testing.assert_array_equal(first.map.navigable, again.map.navigable)
 
 
-def test_rounding_does_not_decide_what_is_floor(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other machines compile other code, which rounds differently; uncompiled code stands for them."""
+def test_floor_does_not_depend_on_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Uncompiled code stands in for other machines, where compiled code rounds differently."""
     compiled = [apartment(number).map.navigable for number in (1, 3)]
     monkeypatch.setattr(navigation, "_block", navigation._block.py_func)  # type: ignore[attr-defined]
     for number, navigable in zip((1, 3), compiled, strict=True):
@@ -129,11 +128,11 @@ def test_apartments_differ_in_shape_and_looks() -> None:
     assert len({scene.map.navigable.tobytes() for scene in scenes}) == len(SOME)
     assert len({len(scene.plan.rooms) for scene in scenes}) > 3
     assert len({scene.plan.ceiling for scene in scenes}) > 2
-    floors = {scene.geometry.materials[scene.geometry.floor[30, 30], 7:].tobytes() for scene in scenes}
+    floors = {scene.geometry.materials[scene.geometry.floor[30, 30], COLOURS:].tobytes() for scene in scenes}
     assert len(floors) > len(SOME) // 2
 
 
-def test_walls_are_found_once_and_cut_where_rooms_change() -> None:
+def test_walls_are_unique_and_split_where_rooms_change() -> None:
     rooms = [Rectangle(0, 0, 4, 3), Rectangle(4, 0, 8, 3), Rectangle(0, 3, 8, 6)]
     walls = walls_around(rooms)
     inner = {(wall.sides, wall.low, wall.high) for wall in walls if not wall.is_outer}

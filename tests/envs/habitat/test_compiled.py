@@ -1,4 +1,4 @@
-"""Machine code that is kept on disk."""
+"""The on-disk cache of compiled code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ print(area(3), sum(area.stats.cache_hits.values()))
 """
 
 
-def test_code_is_kept_until_any_of_its_sources_changes(tmp_path: Path) -> None:
+def test_cache_is_valid_until_any_source_changes(tmp_path: Path) -> None:
     shutil.copy(compiled.__file__, tmp_path / "compiled.py")
     (tmp_path / "area.py").write_text(PROGRAM)
 
@@ -31,5 +31,5 @@ def test_code_is_kept_until_any_of_its_sources_changes(tmp_path: Path) -> None:
         return subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path).stdout.strip()
 
     assert area(2) == "6 0"
-    assert area(2) == "6 1"  # kept
+    assert area(2) == "6 1"  # cached
     assert area(5) == "15 0"

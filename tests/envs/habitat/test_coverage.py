@@ -1,4 +1,4 @@
-"""Coverage equals the definition of line of sight, cell by cell."""
+"""Coverage matches a literal implementation of line of sight, cell by cell."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bonuslab.envs.habitat.simulator import NavigableMap, Pose
 def cells_on(
     ray_start: tuple[float, float], direction: tuple[float, float], length: float
 ) -> list[tuple[float, tuple[int, int]]]:
-    """(distance at which it is entered, cell) of every cell that a ray crosses, by cutting it with every grid line."""
+    """(entry distance, cell) of every cell that a ray crosses, from its intersections with all grid lines."""
     cuts = {0.0}
     for start, speed in zip(ray_start, direction, strict=True):
         for line in range(math.floor(start) - math.ceil(length) - 1, math.floor(start) + math.ceil(length) + 2):
@@ -32,9 +32,9 @@ def cells_on(
 
 
 def literally_revealed(map_: NavigableMap, pose: Pose) -> set[tuple[int, int]]:
-    """Cells on rays over 90 degrees, one cell apart at 5 metres, up to the first that nobody can stand in.
+    """Cells on rays over 90 degrees, one cell apart at 5 metres, up to the first that is not navigable.
 
-    The agent stands in its own cell, whatever the map says of it.
+    The agent's own cell never blocks.
     """
     reach = SIGHT_METRES / map_.cell
     rays = math.ceil(math.pi / 2 * reach) + 1
@@ -72,10 +72,10 @@ def test_equals_the_definition_on_random_maps(seed: int) -> None:
         coverage.look(pose)
         literal |= literally_revealed(map_, pose)
         assert as_set(coverage) == literal
-    assert coverage.share == pytest.approx(len(literal) / np.count_nonzero(map_.navigable), abs=1e-12)
+    assert coverage.fraction == pytest.approx(len(literal) / np.count_nonzero(map_.navigable), abs=1e-12)
 
 
-def test_an_agent_on_a_blocked_cell_sees_past_it() -> None:
+def test_agent_on_a_blocked_cell_sees_past_it() -> None:
     navigable = np.ones((60, 60), bool)
     navigable[30, 30] = False
     map_ = NavigableMap(navigable, 0.0, 0.0, cell=0.1)
@@ -94,10 +94,10 @@ def test_equals_the_definition_in_an_apartment() -> None:
         coverage.look(pose)
         literal |= literally_revealed(map_, pose)
     assert as_set(coverage) == literal
-    assert 0.05 < coverage.share < 0.9
+    assert 0.05 < coverage.fraction < 0.9
 
 
-def test_an_open_floor_is_seen_as_a_quarter_of_a_disc() -> None:
+def test_open_floor_is_revealed_as_a_quarter_disc() -> None:
     map_ = NavigableMap(np.ones((400, 400), np.bool_), 0.0, 0.0)
     coverage = Coverage(map_)
     coverage.look(Pose(10.0, 0.0, 10.0, 0.4))
@@ -107,7 +107,7 @@ def test_an_open_floor_is_seen_as_a_quarter_of_a_disc() -> None:
     away_x, away_z = (columns + 0.5) * map_.cell - 10.0, (rows + 0.5) * map_.cell - 10.0
     assert np.hypot(away_x, away_z).max() < SIGHT_METRES + 2 * map_.cell
     centre = -np.sin(0.4) * away_x.mean() - np.cos(0.4) * away_z.mean()
-    assert centre == pytest.approx(np.hypot(away_x.mean(), away_z.mean()), rel=1e-2)  # it looks where the heading says
+    assert centre == pytest.approx(np.hypot(away_x.mean(), away_z.mean()), rel=1e-2)  # centred on the heading
 
 
 def test_walls_hide_what_is_behind_them() -> None:
@@ -120,22 +120,22 @@ def test_walls_hide_what_is_behind_them() -> None:
     assert not coverage.revealed[50].any()
 
 
-def test_looking_twice_counts_once_and_never_less() -> None:
+def test_coverage_is_monotonic_and_idempotent() -> None:
     coverage = Coverage(apartment(5).map)
     rng = np.random.default_rng(0)
     last = 0.0
     for _ in range(20):
         pose = random_pose(coverage.map, rng)
         coverage.look(pose)
-        share = coverage.share
+        fraction = coverage.fraction
         coverage.look(pose)
-        assert last <= share == coverage.share <= 1.0
-        last = share
-    assert coverage.share == np.count_nonzero(coverage.revealed) / np.count_nonzero(coverage.map.navigable)
+        assert last <= fraction == coverage.fraction <= 1.0
+        last = fraction
+    assert coverage.fraction == np.count_nonzero(coverage.revealed) / np.count_nonzero(coverage.map.navigable)
 
 
-def test_nothing_is_seen_from_where_nobody_can_stand() -> None:
+def test_nothing_is_revealed_without_navigable_floor() -> None:
     coverage = Coverage(NavigableMap(np.zeros((10, 10), np.bool_), 0.0, 0.0))
     coverage.look(Pose(0.2, 0.0, 0.2, 0.0))
     coverage.look(Pose(-5.0, 0.0, 0.2, 0.0))
-    assert coverage.share == 0.0
+    assert coverage.fraction == 0.0

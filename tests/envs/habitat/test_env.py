@@ -1,4 +1,4 @@
-"""One environment: episodes, endings, sensors and exact replay."""
+"""HabitatEnv: episodes, termination, sensors and exact replay."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def assert_equal(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> No
         np.testing.assert_array_equal(one[key], other[key], err_msg=key)
 
 
-def test_gymnasium_finds_nothing_wrong(recwarn: pytest.WarningsRecorder) -> None:
+def test_passes_gymnasium_checker(recwarn: pytest.WarningsRecorder) -> None:
     env = gym.make("bonuslab/Apartments-v0", size=SIZE, disable_env_checker=True).unwrapped
     check_env(env, skip_render_check=True)
 
 
-def test_observations_have_the_contracts_form() -> None:
+def test_observations_match_the_spec() -> None:
     env = HabitatEnv(size=32)
     observation, info = env.reset(seed=0)
-    forms = {key: (array.shape, array.dtype.name) for key, array in observation.items()}
-    assert forms == {
+    specs = {key: (array.shape, array.dtype.name) for key, array in observation.items()}
+    assert specs == {
         "rgb": ((32, 32, 3), "uint8"),
         "depth": ((32, 32, 1), "float16"),
         "gps": ((2,), "float32"),
@@ -48,7 +48,7 @@ def test_observations_have_the_contracts_form() -> None:
     assert not observation["compass"].any()
 
 
-def test_an_episode_is_500_steps_without_reward() -> None:
+def test_episode_has_500_steps_without_reward() -> None:
     env = HabitatEnv(size=SIZE)
     env.reset(seed=1)
     rng = np.random.default_rng(0)
@@ -73,7 +73,7 @@ def test_stop_can_end_the_episode(bare_rooms: Any) -> None:
     assert (reward, terminated, truncated, info["end_status"]) == (0.0, True, False, "stopped")
 
 
-def test_stop_lets_a_step_pass(bare_rooms: Any) -> None:
+def test_stop_is_a_no_op_by_default(bare_rooms: Any) -> None:
     env = HabitatEnv(bare_rooms, size=SIZE, max_steps=3)
     env.reset()
     where = env.path[-1]
@@ -94,12 +94,12 @@ def test_sensors_and_coverage_follow_the_agent(bare_rooms: Any) -> None:
     observation, *_ = env.step(Action.FORWARD)
     assert observation["gps"] == pytest.approx([0.5, -0.25], abs=1e-6)
     assert observation["rgb"][3, 4].tolist() == [12, 0, 7]
-    assert (observation["depth"] == np.float16(1.0)).all()  # the bare room's depth of 14 metres
+    assert (observation["depth"] == np.float16(1.0)).all()  # 14 metres, clipped
     assert len(env.path) == 13
     assert info["coverage"] == np.count_nonzero(env.revealed) / (60 * 80)
 
 
-def test_the_same_context_gives_the_same_episode() -> None:
+def test_episodes_are_determined_by_their_context() -> None:
     one, other = HabitatEnv(size=SIZE), HabitatEnv(size=SIZE, seed=9)
     first, info = one.reset(seed=3)
     again, _ = other.reset(options={"context": info["context"]})
@@ -110,7 +110,7 @@ def test_the_same_context_gives_the_same_episode() -> None:
         assert a[1:] == b[1:]
 
 
-def test_a_restored_environment_goes_on_exactly() -> None:
+def test_restored_env_continues_exactly() -> None:
     rng = np.random.default_rng(2)
     original, restored = HabitatEnv(size=SIZE, max_steps=40), HabitatEnv(size=SIZE, max_steps=40)
     original.reset(seed=1)
@@ -126,14 +126,14 @@ def test_a_restored_environment_goes_on_exactly() -> None:
 
 
 @pytest.mark.parametrize("bad", [4, -1, 0.5, "1", True, None])
-def test_a_bad_action_is_named(bare_rooms: Any, bad: Any) -> None:
+def test_invalid_action_is_reported(bare_rooms: Any, bad: Any) -> None:
     env = HabitatEnv(bare_rooms, size=SIZE)
     env.reset()
     with pytest.raises(InvalidInput, match="0 stop, 1 forward, 2 left, 3 right"):
         env.step(bad)
 
 
-def test_bad_settings_are_named(bare_rooms: Any) -> None:
+def test_invalid_settings_are_reported(bare_rooms: Any) -> None:
     with pytest.raises(InvalidInput, match="unknown Habitat back end 'apartment'; did you mean apartments"):
         HabitatEnv("apartment")
     with pytest.raises(InvalidInput, match="size 8"):
@@ -151,7 +151,7 @@ def test_bad_settings_are_named(bare_rooms: Any) -> None:
         env.reset(options={"contxt": 1})
 
 
-def test_rendering_shows_view_depth_and_map() -> None:
+def test_render_shows_view_depth_and_map() -> None:
     env = HabitatEnv(size=SIZE, render_mode="rgb_array")
     env.reset(seed=0)
     picture = env.render()

@@ -1,4 +1,4 @@
-"""Houses by name, as the rest of the platform asks for them."""
+"""The Habitat family: names and settings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_names(name: str, full: str) -> None:
     assert canonical_name(full) == full
 
 
-def test_envs_have_the_size_of_the_name() -> None:
+def test_image_size_is_in_the_name() -> None:
     envs = make_vector_env("Apartments-64", 1, contexts="2", seed=0, held_out=True, stream=1, max_steps=5)
     assert envs.observation_space["rgb"].shape == (64, 64, 3)
     envs.reset()
@@ -34,12 +34,12 @@ def test_envs_have_the_size_of_the_name() -> None:
 
 
 @pytest.mark.parametrize("bad", ["Apartments-", "Apartments-big", "Apartments-8", "apartmentsx", "HM3D-1e2"])
-def test_unknown_names_are_refused(bad: str) -> None:
+def test_unknown_names_are_rejected(bad: str) -> None:
     with pytest.raises(InvalidInput, match="environment"):
         canonical_name(bad)
 
 
-def test_good_settings_pass() -> None:
+def test_valid_settings_pass() -> None:
     check_settings("Apartments", contexts="inf")
     check_settings("Apartments", contexts="100", max_steps=20, split="test", stop_ends_episode=True)
 
@@ -55,12 +55,12 @@ def test_good_settings_pass() -> None:
         ({"size": 64}, "unknown environment setting 'size'"),
     ],
 )
-def test_bad_settings_are_refused(settings: dict[str, Any], text: str) -> None:
+def test_invalid_settings_are_rejected(settings: dict[str, Any], text: str) -> None:
     with pytest.raises(InvalidInput, match=text):
         check_settings("Apartments", **settings)
 
 
-def test_an_environment_to_watch() -> None:
+def test_make_env() -> None:
     env = find("Apartments").make_env("Apartments-32", contexts="2", seed=0, stream=(7, 1), max_steps=3)
     envs = make_vector_env("Apartments-32", 1, contexts="2", seed=0, stream=0, max_steps=3)
     observation, info = env.reset(options={"context": None})
@@ -72,14 +72,14 @@ def test_an_environment_to_watch() -> None:
         find("Apartments").make_env("Apartments", max_step=3)
 
 
-def test_unknown_settings_are_refused() -> None:
+def test_unknown_settings_are_rejected() -> None:
     with pytest.raises(InvalidInput, match="did you mean max_steps"):
         make_vector_env("Apartments", 1, max_step=5)
     with pytest.raises(InvalidInput, match="apartments need no data"):
         make_vector_env("Apartments", 1, data_path="/data")
 
 
-def test_hm3d_without_habitat_sim_is_refused_in_one_sentence() -> None:
+def test_hm3d_without_habitat_sim_is_rejected_in_one_line() -> None:
     with pytest.raises(InvalidInput, match=r"HM3D needs habitat-sim 0\.3\.3.*Dockerfile\.habitat") as caught:
         check_settings("HM3D", contexts="inf")
     assert "\n" not in str(caught.value)

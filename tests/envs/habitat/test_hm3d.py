@@ -1,4 +1,4 @@
-"""HM3D: what habitat-sim is told, what comes back, and what is said when something is missing."""
+"""HM3D: the configuration of habitat-sim, its observations, and errors about missing data."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def write_episodes(file: Path, episodes: list[dict[str, Any]]) -> None:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Habitat's folder `data`, with three scenes of two episodes each."""
+    """Habitat's `data` folder, with three scenes of two episodes each."""
     for split, scenes in SCENES.items():
         episodes = tmp_path / "datasets/pointnav/hm3d/v1" / split
         write_episodes(episodes / f"{split}.json.gz", [])
@@ -64,9 +64,9 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def habitat_sim(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The simulators that habitat-sim makes.
+    """The simulators that habitat-sim creates.
 
-    They are in this process, which is faster; but each back end has a habitat-sim to itself, as in its own process.
+    They run in this process, which is faster, but each back end has its own habitat-sim, as in separate processes.
     """
     made: list[Any] = []
     inside: dict[HM3DSimulator, HabitatSim] = {}
@@ -87,24 +87,24 @@ def own_habitat_sim(made: list[Any]) -> Any:
     assert specification is not None
     assert specification.loader is not None
     module = module_from_spec(specification)
-    sys.modules[module.__name__] = module  # dataclasses look themselves up there
+    sys.modules[module.__name__] = module  # dataclasses look up their module there
     specification.loader.exec_module(module)
     module.Simulator.made = made
     return module
 
 
-def test_what_habitat_sim_is_told(data: Path, habitat_sim: list[Any]) -> None:
+def test_configuration(data: Path, habitat_sim: list[Any]) -> None:
     env = HabitatEnv("hm3d", size=32, data_path=data, gpu_device=3)
     env.reset(options={"context": context_id(1, 0)})
     (simulator,) = habitat_sim
-    told = simulator.config.sim_cfg
-    assert told.scene_id == str(data / "scene_datasets/hm3d/train/00004-bbb/bbb.basis.glb")
-    assert told.scene_dataset_config_file == str(data / "scene_datasets/hm3d/hm3d_basis.scene_dataset_config.json")
-    assert (told.gpu_device_id, told.allow_sliding, told.enable_physics) == (3, True, False)
-    navigation = told.navmesh_settings
+    config = simulator.config.sim_cfg
+    assert config.scene_id == str(data / "scene_datasets/hm3d/train/00004-bbb/bbb.basis.glb")
+    assert config.scene_dataset_config_file == str(data / "scene_datasets/hm3d/hm3d_basis.scene_dataset_config.json")
+    assert (config.gpu_device_id, config.allow_sliding, config.enable_physics) == (3, True, False)
+    navigation = config.navmesh_settings
     assert (navigation.agent_radius, navigation.agent_height) == pytest.approx((0.1, 1.5))
     assert (navigation.agent_max_climb, navigation.agent_max_slope) == pytest.approx((0.2, 45.0))
-    assert not told.load_semantic_mesh
+    assert not config.load_semantic_mesh
     (agent,) = simulator.config.agents
     assert (agent.radius, agent.height) == (0.1, 1.5)
     colour, depth = agent.sensor_specifications
@@ -122,17 +122,17 @@ def test_what_habitat_sim_is_told(data: Path, habitat_sim: list[Any]) -> None:
     assert amounts == {"move_forward": 0.25, "turn_left": 10.0, "turn_right": 10.0}
 
 
-def test_the_stand_in_is_as_strict_as_habitat_sim(data: Path) -> None:
+def test_fake_is_as_strict_as_habitat_sim(data: Path) -> None:
     strict = own_habitat_sim([])
-    told = strict.SimulatorConfiguration()
+    config = strict.SimulatorConfiguration()
     for name, wrong in (("scene_id", data), ("gpu_device_id", 0.0), ("allow_sliding", 1), ("navmesh_settings", {})):
         with pytest.raises(TypeError, match="incompatible function arguments"):
-            setattr(told, name, wrong)
+            setattr(config, name, wrong)
     with pytest.raises(AttributeError, match="scene_ids"):
-        told.scene_ids = ""
-    with pytest.raises(TypeError, match="has not 2 components"):
+        config.scene_ids = ""
+    with pytest.raises(TypeError, match="does not have 2 components"):
         strict.CameraSensorSpec().resolution = [32, 32, 4]
-    first = strict.Simulator(strict.Configuration(told, [strict.AgentConfiguration()]))
+    first = strict.Simulator(strict.Configuration(config, [strict.AgentConfiguration()]))
     with pytest.raises(SystemError, match="two simulators"):
         strict.Simulator(first.config)
     first.close(destroy=False)
@@ -142,9 +142,9 @@ def test_the_stand_in_is_as_strict_as_habitat_sim(data: Path) -> None:
         first.get_agent(0)
 
 
-def test_what_comes_back(data: Path, habitat_sim: list[Any]) -> None:
+def test_observations_and_map(data: Path, habitat_sim: list[Any]) -> None:
     env = HabitatEnv("hm3d", size=32, data_path=data)
-    observation, info = env.reset(options={"context": context_id(0, 1)})  # at (2, 0.5, 5), turned by 0.4 to the left
+    observation, info = env.reset(options={"context": context_id(0, 1)})  # at (2, 0.5, 5), heading 0.4
     assert info["scene"] == "00001-aaa"
     assert observation["rgb"].shape == (32, 32, 3)
     assert (observation["rgb"][0] == 40).all()
@@ -157,15 +157,15 @@ def test_what_comes_back(data: Path, habitat_sim: list[Any]) -> None:
     assert observation["compass"] == pytest.approx([-math.radians(10)])
     assert habitat_sim[0].agents[0].acts == ["move_forward", "turn_right"]
     assert env.map.navigable.shape == (80, 120)
-    assert (env.map.x0, env.map.z0) == (-1.025, 1.975)  # the bounds' corner is the middle of the first cell
+    assert (env.map.x0, env.map.z0) == (-1.025, 1.975)  # the corner of the bounds is the centre of the first cell
     assert env.map.navigable[env.map.cell_of(2.0, 5.0)]
     assert not env.map.navigable[env.map.cell_of(-0.9, 2.1)]
     assert 0.05 < env.coverage < 1
     env.step(0)
-    assert len(habitat_sim[0].agents[0].acts) == 2  # stopping is not the simulator's business
+    assert len(habitat_sim[0].agents[0].acts) == 2  # stop is not passed on to the simulator
 
 
-def test_scenes_are_changed_in_one_simulator(data: Path, habitat_sim: list[Any]) -> None:
+def test_one_simulator_loads_all_scenes(data: Path, habitat_sim: list[Any]) -> None:
     env = HabitatEnv("hm3d", size=32, data_path=data)
     for scene, start in ((0, 0), (0, 1), (1, 0), (2, 1)):
         env.reset(options={"context": context_id(scene, start)})
@@ -195,7 +195,7 @@ def test_envs_restore_and_hold_out(data: Path, habitat_sim: list[Any], monkeypat
         check_settings("HM3D", contexts="5")
 
 
-def test_after_a_scene_that_could_not_be_loaded_comes_a_new_simulator(
+def test_simulator_is_recreated_after_a_failed_load(
     data: Path, habitat_sim: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     env = HabitatEnv("hm3d", size=32, data_path=data)
@@ -212,7 +212,7 @@ def test_after_a_scene_that_could_not_be_loaded_comes_a_new_simulator(
     assert len(habitat_sim) == 3
 
 
-def test_a_scene_without_navigation_mesh_is_named(
+def test_missing_navigation_mesh_is_reported(
     data: Path, habitat_sim: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     env = HabitatEnv("hm3d", size=32, data_path=data)
@@ -223,14 +223,14 @@ def test_a_scene_without_navigation_mesh_is_named(
             env.reset(options={"context": context_id(0, 0)})
 
 
-def test_without_a_dataset_file_the_default_one_is_used(data: Path, habitat_sim: list[Any]) -> None:
+def test_dataset_file_is_optional(data: Path, habitat_sim: list[Any]) -> None:
     (data / "scene_datasets/hm3d/hm3d_basis.scene_dataset_config.json").unlink()
     env = HabitatEnv("hm3d", size=32, data_path=data)
     env.reset()
     assert habitat_sim[0].config.sim_cfg.scene_dataset_config_file == "default"
 
 
-def test_scene_ids_with_a_folder_in_front_are_understood(data: Path, habitat_sim: list[Any]) -> None:
+def test_scene_ids_may_include_the_data_folder(data: Path, habitat_sim: list[Any]) -> None:
     file = data / "datasets/pointnav/hm3d/v1/train/content/aaa.json.gz"
     long_name = {
         **episode("00001-aaa", "train", 0),
@@ -240,7 +240,7 @@ def test_scene_ids_with_a_folder_in_front_are_understood(data: Path, habitat_sim
     assert HM3DScenes(data).scene_file(0).is_file()
 
 
-def test_missing_scenes_are_named(data: Path, habitat_sim: list[Any], tmp_path: Path) -> None:
+def test_missing_scenes_are_reported(data: Path, habitat_sim: list[Any], tmp_path: Path) -> None:
     with pytest.raises(
         InvalidInput, match=r"no HM3D scenes in .*/nowhere/scene_datasets/hm3d; get them with `python -m"
     ):
@@ -250,13 +250,13 @@ def test_missing_scenes_are_named(data: Path, habitat_sim: list[Any], tmp_path: 
         HM3DScenes(data)
 
 
-def test_all_data_are_looked_through_before_a_run(data: Path, habitat_sim: list[Any]) -> None:
+def test_all_data_is_checked_before_a_run(data: Path, habitat_sim: list[Any]) -> None:
     check_settings("HM3D", contexts="inf", data_path=str(data), gpu_device=1)
     episodes = data / "datasets/pointnav/hm3d/v1/train/content/bbb.json.gz"
     whole = episodes.read_bytes()
     for content in (b"no gzip", whole[:-6], whole[:40] + b"x" + whole[41:], packed()):
         episodes.write_bytes(content)
-        HM3DScenes(data)  # the first scene of the split is all right
+        HM3DScenes(data)  # the first scene of the split is intact
         with pytest.raises(InvalidInput, match=r"the episode file .*bbb\.json\.gz"):
             check_settings("HM3D", contexts="inf", data_path=str(data))
     episodes.write_bytes(whole)
@@ -265,7 +265,7 @@ def test_all_data_are_looked_through_before_a_run(data: Path, habitat_sim: list[
         check_settings("HM3D", contexts="inf", data_path=str(data))
 
 
-def test_missing_episodes_are_named(data: Path, habitat_sim: list[Any]) -> None:
+def test_missing_episodes_are_reported(data: Path, habitat_sim: list[Any]) -> None:
     (data / "datasets").rename(data / "elsewhere")
     with pytest.raises(InvalidInput, match=r"no episodes of HM3D's train split in .*pointnav_hm3d_v1\.zip"):
         HM3DScenes(data)
@@ -277,10 +277,10 @@ def packed(*episodes: dict[str, Any]) -> bytes:
 
 FIRST, SECOND = episode("00001-aaa", "train", 0), episode("00004-bbb", "train", 0)
 CORRUPT = {
-    "no gzip": b"this is no gzip file",
-    "cut off": packed(FIRST)[:-30],
-    "no JSON": gzip.compress(b"{ this is no JSON"),
-    "another form": gzip.compress(b"[]"),
+    "not gzip": b"not a gzip file",
+    "truncated": packed(FIRST)[:-30],
+    "not JSON": gzip.compress(b"{ not JSON"),
+    "not an object": gzip.compress(b"[]"),
     "no episodes": packed(),
     "no start": packed({"scene_id": "a"}),
     "half a position": packed({**FIRST, "start_position": [1, 2]}),
@@ -290,14 +290,14 @@ CORRUPT = {
 
 
 @pytest.mark.parametrize("content", CORRUPT.values(), ids=CORRUPT.keys())
-def test_a_corrupt_episode_file_is_named(data: Path, habitat_sim: list[Any], content: bytes) -> None:
+def test_corrupt_episode_file_is_reported(data: Path, habitat_sim: list[Any], content: bytes) -> None:
     (data / "datasets/pointnav/hm3d/v1/train/content/aaa.json.gz").write_bytes(content)
     with pytest.raises(InvalidInput, match=r"the episode file .*aaa\.json\.gz") as caught:
         HM3DScenes(data)
     assert "\n" not in str(caught.value)
 
 
-def test_unknown_splits_and_settings_are_named(data: Path, habitat_sim: list[Any]) -> None:
+def test_unknown_splits_and_settings_are_reported(data: Path, habitat_sim: list[Any]) -> None:
     with pytest.raises(InvalidInput, match=r"unknown split of hm3d 'test'; allowed: train, val"):
         HabitatEnv("hm3d", data_path=data, split="test")
     with pytest.raises(InvalidInput, match=r"unknown split of hm3d 'test'; allowed: train, val"):

@@ -1,4 +1,4 @@
-"""Pictures show what they should."""
+"""Maps, top views, strips and videos."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REVEALED = NAVIGABLE & (np.arange(80) < 40)
 PATH = [Pose(0.5, 0.0, 0.5, 0.0), Pose(0.5, 0.0, 2.0, 0.0), Pose(1.5, 0.0, 2.0, 1.0)]
 
 
-def test_a_map_shows_seen_unseen_and_solid() -> None:
+def test_map_shows_seen_unseen_and_solid() -> None:
     picture = top_down(MAP, REVEALED, pixels_per_metre=20)
     assert picture.shape == (60, 80, 3)
     assert picture[30, 10].tolist() == list(SEEN)
@@ -40,7 +40,7 @@ def test_a_map_shows_seen_unseen_and_solid() -> None:
     assert picture[30, 40].tolist() == list(SOLID)
 
 
-def test_a_path_is_drawn_where_it_led() -> None:
+def test_path_is_drawn_where_it_leads() -> None:
     without, drawn = top_down(MAP, REVEALED, pixels_per_metre=40), top_down(MAP, REVEALED, PATH, pixels_per_metre=40)
     changed = (without != drawn).any(-1)
     assert changed[40:80, 19:21].all()
@@ -48,7 +48,7 @@ def test_a_path_is_drawn_where_it_led() -> None:
     assert not changed[:, 100:].any()
 
 
-def test_fog_covers_what_was_not_seen() -> None:
+def test_fog_covers_unseen_floor() -> None:
     background = np.full((60, 80, 3), (200, 80, 40), np.uint8)
     picture = top_down(MAP, REVEALED, background=background, pixels_per_metre=20)
     assert picture[30, 10].tolist() == [200, 80, 40]
@@ -78,10 +78,10 @@ def test_videos(tmp_path: Path) -> None:
         assert video.info["duration"] == 200
 
 
-def test_an_apartment_from_above_has_the_maps_extent() -> None:
+def test_bird_view_has_the_extent_of_the_map() -> None:
     scene = apartment(3)
     picture = bird_view(scene, pixels_per_metre=20)
-    assert picture.shape[:2] == scene.map.navigable.shape  # cells of 0.05 metres, 20 pixels a metre
+    assert picture.shape[:2] == scene.map.navigable.shape  # cells of 0.05 metres, 20 pixels per metre
     assert len(np.unique(picture[scene.map.navigable], axis=0)) > 30
     wall = next(wall for wall in scene.plan.walls if not wall.openings and not wall.is_outer)
     place = round((wall.low + wall.high) * 10), round(wall.at * 20)
@@ -92,11 +92,11 @@ def test_episodes_become_strips_maps_and_videos() -> None:
     env = HabitatEnv(size=16, max_steps=12)
     strip, seen = episode_pictures(env, random_policy(0), context=7, num_views=3)
     assert strip.shape == (160, 3 * 160 + 2 * 6, 3)
-    assert seen.shape[:2] == tuple(round(2 * side) for side in apartment(7).map.navigable.shape)  # 40 pixels a metre
+    assert seen.shape[:2] == tuple(round(2 * side) for side in apartment(7).map.navigable.shape)  # 40 pixels per metre
     assert len(video(env, random_policy(0), context=7, every=4)) == 3
 
 
-def test_the_best_view_is_wider_than_most() -> None:
+def test_best_view_is_wider_than_a_random_one() -> None:
     best, one = best_view(7, tries=12)[1], best_view(7, tries=1)[1]
     assert best.shape == (256, 256)
     assert best.mean() >= one.mean() - 1.0

@@ -1,4 +1,4 @@
-"""Position, heading and depth are what Habitat's sensors give."""
+"""GPS, compass and depth match Habitat's sensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bonuslab.envs.habitat.simulator import Pose
 
 
 def rotation(heading: float) -> np.ndarray:
-    """[3, 3]: a turn to the left about the axis that points up."""
+    """[3, 3]: a left turn about the up axis."""
     cos, sin = math.cos(heading), math.sin(heading)
     return np.array([[cos, 0, sin], [0, 1, 0], [-sin, 0, cos]])
 
@@ -29,7 +29,7 @@ def test_gps_and_compass_follow_habitats_definition(seed: int) -> None:
     assert compass(start, pose) == pytest.approx(math.atan2(ahead[0], -ahead[2]))
 
 
-def test_ahead_and_left_have_the_signs_they_should() -> None:
+def test_signs_of_gps_and_compass() -> None:
     start = Pose(5.0, 0.0, 5.0, math.pi / 2)  # looks along -x
     assert gps(start, Pose(3.0, 0.0, 5.0, 0.0)) == pytest.approx((2.0, 0.0))
     assert gps(start, Pose(5.0, 0.0, 4.0, 0.0)) == pytest.approx((0.0, 1.0))  # -z is to its right
@@ -44,7 +44,7 @@ def test_headings_of_quaternions(seed: int) -> None:
     assert heading_of(0.0, -math.sin(heading / 2), 0.0, -math.cos(heading / 2)) == pytest.approx(heading)
 
 
-def test_depth_is_rounded_as_numpy_rounds() -> None:
+def test_depth_is_rounded_like_numpy() -> None:
     rng = np.random.default_rng(0)
     metres = rng.uniform(0.01, 14.0, (64, 64)).astype(np.float32)
     metres[0, :4] = (10.0, 9.9999, 10.0001, 500.0)
@@ -56,7 +56,7 @@ def test_depth_is_rounded_as_numpy_rounds() -> None:
     assert error.max() < 0.005  # metres
 
 
-def test_depth_below_a_millimetre_is_not_wrapped_round() -> None:
+def test_depth_below_a_millimetre_does_not_wrap_around() -> None:
     out = np.zeros((1, 3, 1), np.float16)
     write_depth(np.array([[0.0, 1e-7, 0.002]], np.float32), out)
     assert (out >= 0).all()

@@ -1,4 +1,4 @@
-"""Many environments give what each gives alone, and name what fails."""
+"""HabitatVectorEnv matches single environments, and its errors name the env."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def assert_equal(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> No
 
 
 @pytest.mark.parametrize("contexts", [2, "inf"])
-def test_envs_give_what_environments_give_alone(contexts: int | str) -> None:
+def test_matches_single_environments(contexts: int | str) -> None:
     settings = {**SETTINGS, "contexts": contexts, "seed": 3, "stop_ends_episode": True}
     envs = HabitatVectorEnv("apartments", NUM_ENVS, stream=5, **settings)
     alone = [HabitatEnv("apartments", stream=(5, env_index), **settings) for env_index in range(NUM_ENVS)]
@@ -56,7 +56,7 @@ def test_envs_give_what_environments_give_alone(contexts: int | str) -> None:
     envs.close()
 
 
-def test_restored_envs_go_on_exactly() -> None:
+def test_restored_envs_continue_exactly() -> None:
     original, restored = (HabitatVectorEnv("apartments", NUM_ENVS, 4, seed=8, **SETTINGS) for _ in range(2))
     rng = np.random.default_rng(2)
     original.reset()
@@ -72,7 +72,7 @@ def test_restored_envs_go_on_exactly() -> None:
         assert [each.metrics for each in one.finished] == [each.metrics for each in other.finished]
 
 
-def test_the_callers_arrays_are_filled(bare_rooms: Any) -> None:
+def test_writes_into_the_callers_arrays(bare_rooms: Any) -> None:
     envs: VectorEnv = HabitatVectorEnv(bare_rooms, NUM_ENVS, **SETTINGS)
     rows = {key: np.zeros((4, *array.shape), array.dtype) for key, array in observation_buffers(NUM_ENVS, 16).items()}
     own = envs.reset()
@@ -93,13 +93,13 @@ def test_final_observations_are_not_overwritten(bare_rooms: Any) -> None:
     np.testing.assert_array_equal(first.final_observation["rgb"], kept)
 
 
-def test_a_state_that_does_not_fit_is_refused(bare_rooms: Any) -> None:
+def test_incompatible_state_is_rejected(bare_rooms: Any) -> None:
     envs, fewer = HabitatVectorEnv(bare_rooms, 3, size=16), HabitatVectorEnv(bare_rooms, 2, size=16)
-    with pytest.raises(InvalidInput, match=r"2 environments of bare rooms does not fit 3 environments"):
+    with pytest.raises(InvalidInput, match=r"2 envs of bare rooms does not fit 3 envs"):
         envs.set_state(fewer.get_state())
 
 
-def test_a_crash_names_env_and_context(bare_rooms: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_name_env_and_context(bare_rooms: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     envs = HabitatVectorEnv(bare_rooms, NUM_ENVS, size=16)
     envs.reset()
 
@@ -107,14 +107,12 @@ def test_a_crash_names_env_and_context(bare_rooms: Any, monkeypatch: pytest.Monk
         raise RuntimeError("the roof fell in")
 
     monkeypatch.setattr(envs._episodes[1]._simulator, "act", crash)
-    with pytest.raises(
-        EnvError, match=rf"environment 1 of 3, bare rooms, context {envs.contexts[1]}: the roof fell in"
-    ):
+    with pytest.raises(EnvError, match=rf"env 1 of 3, bare rooms, context {envs.contexts[1]}: the roof fell in"):
         envs.step([1, 1, 1])
 
 
 @pytest.mark.parametrize("bad", [[0, 1], [[0, 1, 2]], [0, 1, 4], [0, -1, 1], [0.5, 1.0, 2.0]])
-def test_bad_actions_are_named_before_any_env_steps(bare_rooms: Any, bad: Any) -> None:
+def test_invalid_actions_are_reported_before_any_env_steps(bare_rooms: Any, bad: Any) -> None:
     envs = HabitatVectorEnv(bare_rooms, NUM_ENVS, size=16)
     with pytest.raises(InvalidInput, match="before reset"):
         envs.step([1, 1, 1])
@@ -124,13 +122,13 @@ def test_bad_actions_are_named_before_any_env_steps(bare_rooms: Any, bad: Any) -
     assert_equal(before, envs._observations)
 
 
-def test_closing_closes_every_simulator(bare_rooms: Any) -> None:
+def test_close_closes_every_simulator(bare_rooms: Any) -> None:
     envs = HabitatVectorEnv(bare_rooms, 2, size=16)
     envs.close()
     assert all(episode._simulator.closed for episode in envs._episodes)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("bad", [0, -1, 1.5, "3", True])
-def test_a_bad_number_of_envs_is_named(bare_rooms: Any, bad: Any) -> None:
+def test_invalid_num_envs_is_reported(bare_rooms: Any, bad: Any) -> None:
     with pytest.raises(InvalidInput, match="num_envs"):
         HabitatVectorEnv(bare_rooms, bad)

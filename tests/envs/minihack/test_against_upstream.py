@@ -1,4 +1,4 @@
-"""Step by step, our environment is upstream's: observations, rewards and endings."""
+"""Our environment equals upstream's step by step: observations, rewards and endings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from bonuslab.envs.minihack import TASKS, Task, task
 
 STEPS = 400
-MOST_EPISODES = 25
+MAX_EPISODES = 25
 
 
 def _random_actor(task: Task, seed: int) -> Callable[[Any], int]:
@@ -24,13 +24,13 @@ def test_random_play_is_identical(name: str, make_pair: Callable[..., Any]) -> N
     pair = make_pair(TASKS[name])
     act = _random_actor(TASKS[name], seed=len(name))
     context = 1000
-    while pair.steps < STEPS and context < 1000 + MOST_EPISODES:
+    while pair.steps < STEPS and context < 1000 + MAX_EPISODES:
         pair.play(context, act)
         context += 1
 
 
 @pytest.mark.parametrize("name", ["MultiRoom-N6-LavaMonsters", "LavaCross-Restricted", "WoD-Hard-Restricted"])
-def test_random_play_is_identical_where_much_is_random(name: str, make_pair: Callable[..., Any]) -> None:
+def test_random_play_is_identical_on_highly_random_tasks(name: str, make_pair: Callable[..., Any]) -> None:
     pair = make_pair(task(name))
     act = _random_actor(task(name), seed=5)
     for context in range(2**47, 2**47 + 10):
@@ -53,7 +53,7 @@ def test_the_step_limit_is_identical_but_truncates(make_pair: Callable[..., Any]
 
 
 def test_reaching_the_goal_on_the_last_step_is_the_step_limit(make_pair: Callable[..., Any]) -> None:
-    """Upstream looks at the limit first; so do we."""
+    """Like upstream, we check the limit first."""
     from bonuslab.envs.minihack.explorer import Explorer
 
     corridor = task("MultiRoom-N2-S4")

@@ -1,4 +1,4 @@
-"""The lean game: independent of other games, reproducible, and without growth."""
+"""The game: independent of other games, reproducible, and free of leaks."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from nle import nethack
 
 from bonuslab.envs.minihack import game as game_module
 from bonuslab.envs.minihack import task
-from bonuslab.envs.minihack.episode import Episode
-from bonuslab.envs.minihack.game import OBSERVATION_KEYS, Game, observation_buffers
+from bonuslab.envs.minihack.episode import MiniHackEpisode
+from bonuslab.envs.minihack.game import OBSERVATION_KEYS, NetHackGame, observation_buffers
 
 LAVA = task("MultiRoom-N6-Lava")
 
 
-def _game(**settings: object) -> Game:
-    return Game(LAVA.character, autopickup=True, answers_questions=False, **settings)  # type: ignore[arg-type]
+def _game(**settings: object) -> NetHackGame:
+    return NetHackGame(LAVA.character, autopickup=True, answers_questions=False, **settings)  # type: ignore[arg-type]
 
 
 def _resident_kilobytes() -> int:
@@ -31,7 +31,7 @@ def _open_files() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-def _trajectory(game: Game, level: bytes, seed: int, steps: int = 60) -> list[bytes]:
+def _trajectory(game: NetHackGame, level: bytes, seed: int, steps: int = 60) -> list[bytes]:
     rng = np.random.default_rng(seed)
     game.start(level, seed, seed)
     seen = []
@@ -43,7 +43,7 @@ def _trajectory(game: Game, level: bytes, seed: int, steps: int = 60) -> list[by
     return seen
 
 
-def test_a_game_forgets_the_games_before_it() -> None:
+def test_a_game_does_not_depend_on_previous_games() -> None:
     levels = [LAVA.levels.build(context).lev for context in range(6)]
     game = _game()
     first = [_trajectory(game, level, seed) for seed, level in enumerate(levels)]
@@ -64,13 +64,13 @@ def test_resident_and_reloading_nethack_play_the_same_games(monkeypatch: pytest.
     for seed, level in enumerate(levels):
         assert _trajectory(resident, level, seed, steps=200) == _trajectory(reloading, level, seed, steps=200)
         assert resident.is_over == reloading.is_over
-        assert not resident.is_over or resident.was_a_death == reloading.was_a_death
+        assert not resident.is_over or resident.agent_died == reloading.agent_died
     resident.close()
     reloading.close()
     reloading.close()
 
 
-def test_games_side_by_side_do_not_meet() -> None:
+def test_concurrent_games_are_independent() -> None:
     levels = [LAVA.levels.build(context).lev for context in (1, 2)]
     alone, one, other = _game(), _game(), _game()
     expected = [_trajectory(alone, level, seed) for seed, level in enumerate(levels)]
@@ -78,12 +78,12 @@ def test_games_side_by_side_do_not_meet() -> None:
     other.start(levels[1], 1, 1)
     keys = [np.random.default_rng(seed).choice(LAVA.actions, size=60) for seed in (0, 1)]
     for step in range(60):
-        for number, game in enumerate((one, other)):
-            if step < len(expected[number]):
+        for index, game in enumerate((one, other)):
+            if step < len(expected[index]):
                 shown = b"".join(game.observation[name].tobytes() for name in OBSERVATION_KEYS)
-                assert shown == expected[number][step]
+                assert shown == expected[index][step]
                 if not game.is_over:
-                    game.play(int(keys[number][step]))
+                    game.play(int(keys[index][step]))
     for game in (alone, one, other):
         game.close()
 
@@ -107,14 +107,14 @@ def test_a_key_needs_a_running_game() -> None:
     game.close()
 
 
-def test_a_games_end_leaves_the_programs_signals_alone() -> None:
-    """NetHack would ignore SIGHUP and SIGXCPU from then on."""
+def test_the_end_of_a_game_does_not_change_signal_handlers() -> None:
+    """NetHack alone would ignore SIGHUP and SIGXCPU afterwards."""
 
     def dispositions() -> list[str]:
         return [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("Sig")]
 
     before = dispositions()
-    episode = Episode(LAVA)
+    episode = MiniHackEpisode(LAVA)
     rng = np.random.default_rng(0)
     episode.begin(0)
     while episode.status == "running":
@@ -124,14 +124,14 @@ def test_a_games_end_leaves_the_programs_signals_alone() -> None:
     assert dispositions() == before
 
 
-def test_arrays_of_a_wrong_form_are_refused() -> None:
+def test_arrays_of_the_wrong_dtype_are_rejected() -> None:
     buffers = observation_buffers()
     buffers["glyphs"] = buffers["glyphs"].astype(np.int32)
     with pytest.raises(ValueError, match="glyphs must be"):
         _game(buffers=buffers)
 
 
-def test_games_write_straight_into_the_callers_arrays() -> None:
+def test_games_write_into_the_callers_arrays() -> None:
     rows = observation_buffers(3)
     game = _game(buffers={key: array[1] for key, array in rows.items()})
     game.start(LAVA.levels.build(0).lev, 0, 0)
@@ -140,9 +140,9 @@ def test_games_write_straight_into_the_callers_arrays() -> None:
     game.close()
 
 
-def test_no_growth_over_many_starts() -> None:
-    """NLE's own reset loses 1.8 KB each time: 3.6 MB here."""
-    episode = Episode(LAVA)
+def test_restarting_leaks_nothing() -> None:
+    """NLE's own reset leaks 1.8 KB each time: 3.6 MB here."""
+    episode = MiniHackEpisode(LAVA)
     rng = np.random.default_rng(0)
 
     def play(episodes: int) -> None:
@@ -151,7 +151,7 @@ def test_no_growth_over_many_starts() -> None:
             for action in rng.integers(len(LAVA.actions), size=6):
                 if episode.status == "running":
                     episode.step(int(action))
-        episode.begin(11)  # a running game holds one file open, a dead one none
+        episode.begin(11)  # a running game has one file open, a finished one none
 
     play(300)
     memory, files = _resident_kilobytes(), _open_files()
@@ -161,7 +161,7 @@ def test_no_growth_over_many_starts() -> None:
     episode.close()
 
 
-def test_closing_gives_everything_back() -> None:
+def test_closing_releases_everything() -> None:
     def open_and_close() -> None:
         game = _game()
         game.start(LAVA.levels.build(0).lev, 0, 0)
@@ -180,11 +180,12 @@ def test_closing_gives_everything_back() -> None:
     assert _resident_kilobytes() - memory < 2048
 
 
-def test_the_doors_and_the_key_of_the_key_room_are_recognised() -> None:
-    """We read glyphs where upstream reads descriptions: they must mean the same."""
+def test_closed_doors_and_keys_are_recognised() -> None:
+    """We read glyphs where upstream reads descriptions: both must mean the same."""
     from nle.nethack.nethack import OBSERVATION_DESC
 
-    from bonuslab.envs.minihack.episode import _CLOSED_DOORS, _key_glyph
+    from bonuslab.envs.minihack.episode import _CLOSED_DOORS
+    from bonuslab.envs.minihack.glyphs import object_glyph
 
     plain = nethack.Nethack(observation_keys=("glyphs", "screen_descriptions"), ttyrec=None)
     closed, others = set(), set()
@@ -198,21 +199,21 @@ def test_the_doors_and_the_key_of_the_key_room_are_recognised() -> None:
     assert closed == set(_CLOSED_DOORS)
     assert not others & set(_CLOSED_DOORS)
     assert OBSERVATION_DESC["inv_glyphs"]["shape"] == (55,)
-    assert nethack.OBJ_NAME(nethack.objclass(_key_glyph() - nethack.GLYPH_OBJ_OFF)) == "skeleton key"
+    assert nethack.OBJ_NAME(nethack.objclass(object_glyph("skeleton key") - nethack.GLYPH_OBJ_OFF)) == "skeleton key"
 
 
-def test_no_memory_is_misused() -> None:
-    """Under glibc's checking allocator, which also stands for any other allocator that is preloaded."""
+def test_no_memory_errors() -> None:
+    """Under glibc's checking allocator, which also represents any other preloaded allocator."""
     script = """
 import numpy as np
 from bonuslab.envs.minihack import MiniHackVectorEnv
 rng = np.random.default_rng(0)
 for name in ("MultiRoom-N6-LavaMonsters", "LavaCross-Restricted"):
-    environments = MiniHackVectorEnv(name, 2, max_steps=20)
-    environments.reset()
-    finished = sum(len(environments.step(rng.integers(8, size=2)).finished) for _ in range(60))
+    envs = MiniHackVectorEnv(name, 2, max_steps=20)
+    envs.reset()
+    finished = sum(len(envs.step(rng.integers(8, size=2)).finished) for _ in range(60))
     assert finished >= 4
-    environments.close()
+    envs.close()
 print("played")
 """
     checking = {"LD_PRELOAD": "libc_malloc_debug.so.0", "MALLOC_CHECK_": "3", "MALLOC_PERTURB_": "165"}
@@ -221,6 +222,5 @@ print("played")
         env=os.environ | checking,
         capture_output=True,
         text=True,
-        timeout=120,
     )
     assert (done.returncode, done.stdout.strip()) == (0, "played"), done.stderr

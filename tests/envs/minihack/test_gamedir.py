@@ -1,4 +1,4 @@
-"""Game directories go when their process goes, however it goes, and no earlier."""
+"""Game directories are removed when their process ends, however it ends, and not before."""
 
 from __future__ import annotations
 
@@ -14,28 +14,30 @@ import pytest
 from bonuslab.envs.minihack.gamedir import new_game_directory
 
 PREAMBLE = """
-import os, signal, sys, time
+import os, pathlib, signal, sys, time
 from bonuslab.envs.minihack import make
 from bonuslab.envs.minihack import gamedir
+if sys.argv[1:]:
+    gamedir._memory_folder = lambda: pathlib.Path(sys.argv[1])
 env = make("MultiRoom-N2")
 env.reset(seed=0)
-def tell():
+def report():
     print(gamedir._current.path, flush=True)
 def wait():
-    for _ in range(1200):
-        time.sleep(0.05)  # a signal that comes just before a sleep is seen after it
+    for _ in range(12_000):
+        time.sleep(0.05)  # a signal just before a sleep is handled after it
 """
 
 
-def _start(script: str) -> tuple[subprocess.Popen[str], Path]:
-    """Run a script that plays a game and prints its directory; the process and the directory."""
+def _start(script: str, *folder: Path) -> tuple[subprocess.Popen[str], Path]:
+    """Run a script that starts a game, in `folder` or in memory, and prints its directory."""
     source = PREAMBLE + textwrap.dedent(script)
     process = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", source],
+        [sys.executable, "-W", "ignore", "-c", source, *folder],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # Where upstream's NetHack has ended a game, this process ignores SIGHUP, and children inherit that.
+        # Upstream's NetHack makes this process ignore SIGHUP when a game ends, and children inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
     assert process.stdout is not None
@@ -43,12 +45,12 @@ def _start(script: str) -> tuple[subprocess.Popen[str], Path]:
 
 
 def _finish(process: subprocess.Popen[str]) -> tuple[int, str]:
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate()
     return process.returncode, errors
 
 
 def test_removed_at_exit() -> None:
-    process, path = _start("tell()")
+    process, path = _start("report()")
     code, errors = _finish(process)
     assert (code, errors) == (0, "")
     assert path.name.startswith("bonuslab-games-")
@@ -56,7 +58,7 @@ def test_removed_at_exit() -> None:
 
 
 def test_removed_after_an_exception() -> None:
-    process, path = _start("tell(); raise RuntimeError('boom')")
+    process, path = _start("report(); raise RuntimeError('boom')")
     code, errors = _finish(process)
     assert code == 1
     assert "boom" in errors
@@ -65,7 +67,7 @@ def test_removed_after_an_exception() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_removed_on_a_signal(number: int) -> None:
-    process, path = _start("tell(); wait()")
+    process, path = _start("report(); wait()")
     assert path.is_dir()
     process.send_signal(number)
     code, errors = _finish(process)
@@ -73,15 +75,15 @@ def test_removed_on_a_signal(number: int) -> None:
     assert not path.exists()
 
 
-def test_a_handler_of_the_program_keeps_its_say() -> None:
+def test_a_handler_set_by_the_program_still_runs() -> None:
     script = """
     signal.signal(signal.SIGTERM, lambda *_: (print("asked to stop"), sys.exit(7)))
-    tell()
+    report()
     wait()
     """
     process, path = _start(script)
     process.terminate()
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate()
     assert process.returncode == 7, errors
     assert "asked to stop" in output
     assert not path.exists()
@@ -89,33 +91,34 @@ def test_a_handler_of_the_program_keeps_its_say() -> None:
 
 def test_a_handler_set_before_the_first_game_is_not_replaced() -> None:
     source = "import signal, sys\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(9))\n" + PREAMBLE
-    source += "tell(); wait()"
+    source += "report(); wait()"
     process = subprocess.Popen([sys.executable, "-W", "ignore", "-c", source], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     path = Path(process.stdout.readline().strip())
     process.terminate()
-    process.communicate(timeout=60)
+    process.communicate()
     assert process.returncode == 9
     assert not path.exists()
 
 
-def test_what_a_kill_leaves_is_removed_by_the_next_process_and_the_living_keep_theirs() -> None:
-    living, kept = _start("tell(); wait()")
-    killed, left = _start("tell(); wait()")
+def test_the_next_process_removes_the_directories_of_killed_processes_only(tmp_path: Path) -> None:
+    # Not in shared memory, where any process that starts a game cleans up.
+    living, kept = _start("report(); wait()", tmp_path)
+    killed, left = _start("report(); wait()", tmp_path)
     killed.kill()
-    killed.wait(timeout=60)
+    killed.wait()
     assert left.is_dir()
-    code, errors = _finish(_start("tell()")[0])
+    code, errors = _finish(_start("report()", tmp_path)[0])
     assert code == 0, errors
     assert not left.exists()
     assert (kept / "nhdat").is_file()
     living.kill()
-    living.wait(timeout=60)
-    _finish(_start("tell()")[0])
+    living.wait()
+    _finish(_start("report()", tmp_path)[0])
     assert not kept.exists()
 
 
-def test_a_forked_child_leaves_its_parents_games_alone_and_cleans_its_own() -> None:
+def test_a_forked_child_removes_only_its_own_directory() -> None:
     script = """
     import multiprocessing
     def child(queue):
@@ -142,7 +145,7 @@ def test_a_forked_child_leaves_its_parents_games_alone_and_cleans_its_own() -> N
     assert of_child != str(gamedir._current.path)
     assert not os.path.exists(of_child), "the child left its directory"
     assert gamedir._current.path.is_dir(), "the child removed its parent's directory"
-    tell()
+    report()
     """
     process, path = _start(script)
     code, errors = _finish(process)
@@ -150,7 +153,7 @@ def test_a_forked_child_leaves_its_parents_games_alone_and_cleans_its_own() -> N
     assert not path.exists()
 
 
-def test_a_game_off_the_main_thread_sets_no_handler() -> None:
+def test_a_game_outside_the_main_thread_sets_no_handler() -> None:
     source = """
 import signal, threading
 from bonuslab.envs.minihack import make, gamedir
@@ -159,7 +162,7 @@ thread.start(); thread.join()
 assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 print(gamedir._current.path)
 """
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", source], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", source], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert not Path(done.stdout.strip()).exists()
 

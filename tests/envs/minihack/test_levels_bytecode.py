@@ -1,4 +1,4 @@
-"""The level writer gives byte for byte what NetHack's own compiler gives."""
+"""Our compiler's output equals that of NetHack's compiler, byte for byte."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CROSSINGS = [LavaCrossing(9, 1), LavaCrossing(19, 13), LavaCrossing(19, 17)]
 
 
 def compiled(level: Level, monsters: int) -> bytes:
-    """What lev_comp makes of the level's text."""
+    """The level's text compiled by lev_comp."""
     assert level.map is not None
     assert level.start is not None
     assert level.goal is not None
@@ -32,18 +32,18 @@ def compiled(level: Level, monsters: int) -> bytes:
 
 
 @pytest.mark.parametrize("source", MULTIROOM, ids=str)
-def test_multiroom_bytes_equal_the_compilers(source: MultiRoom) -> None:
+def test_multiroom_bytes_equal_lev_comps(source: MultiRoom) -> None:
     levels = [source.build(context) for context in range(40)]
     assert all(level.lev == compiled(level, source.monsters) for level in levels)
     assert len({level.lev for level in levels}) == len(levels)
 
 
 @pytest.mark.parametrize("source", CROSSINGS, ids=str)
-def test_lava_crossing_bytes_equal_the_compilers(source: LavaCrossing) -> None:
+def test_lava_crossing_bytes_equal_lev_comps(source: LavaCrossing) -> None:
     assert all(level.lev == compiled(level, 0) for level in map(source.build, range(40)))
 
 
-def test_text_compiles_to_what_minihacks_generator_gives() -> None:
+def test_bytes_equal_those_of_minihacks_generator() -> None:
     from minihack import LevelGenerator
 
     for context in range(10):
@@ -60,6 +60,6 @@ def test_text_compiles_to_what_minihacks_generator_gives() -> None:
         assert compile_description(upstream.get_des()) == level.lev
 
 
-def test_unknown_door_state_has_a_near_miss() -> None:
+def test_an_unknown_door_state_gets_a_suggestion() -> None:
     with pytest.raises(InvalidInput, match="did you mean closed"):
         map_level(b".." * 2, 2, (0, 0), (1, 1), [(0, 1)], "close")

@@ -1,4 +1,4 @@
-"""Levels from text: compiled once, the same as upstream's, and clear errors for text that does not compile."""
+"""Levels from text: compiled once, the same as upstream's, with clear errors for text that does not compile."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ TALL_MAP = "MAZE:\"mylevel\",' '\nGEOMETRY:center,center\nMAP\n" + "...\n" * 22 
 
 
 @pytest.fixture
-def counted_compilations(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
-    """The calls of lev_comp, starting from an empty cache."""
+def compilations(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
+    """The calls of lev_comp, starting with an empty cache."""
     from bonuslab.envs.minihack.levels import compiler
 
     calls: list[object] = []
@@ -32,13 +32,13 @@ def counted_compilations(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[objec
     compile_description.cache_clear()
 
 
-def test_text_is_compiled_once(counted_compilations: list[object]) -> None:
+def test_text_is_compiled_once(compilations: list[object]) -> None:
     first = DesFile("corridor5.des").build(0)
     assert first.map is None
     assert all(DesFile("corridor5.des").build(context) == first for context in range(20))
-    assert len(counted_compilations) == 1
+    assert len(compilations) == 1
     assert DesFile("corridor3.des").build(0) != first
-    assert len(counted_compilations) == 2
+    assert len(compilations) == 2
 
 
 @pytest.mark.parametrize(("room", "subroom", "lit"), [(5, 2, True), (10, 3, True), (15, 5, False)])
@@ -49,23 +49,23 @@ def test_key_room_is_upstreams(room: int, subroom: int, lit: bool) -> None:
     assert KeyRoom(room, subroom, lit).build(3).lev == Description(text).build(3).lev
 
 
-def test_broken_text_gives_the_compilers_reason() -> None:
+def test_an_error_includes_the_compilers_reason() -> None:
     with pytest.raises(InvalidInput, match=r"does not compile.*line 2"):
         Description("MAZE:\"mylevel\",' '\nNONSENSE:1\n").build(0)
 
 
-def test_too_tall_map_is_an_error_and_not_the_previous_level() -> None:
+def test_a_map_that_is_too_tall_is_an_error() -> None:
     with pytest.raises(InvalidInput, match="Map too large"):
         Description(TALL_MAP).build(0)
     assert Description(TALL_MAP.replace("...\n", "", 1)).build(0).lev
 
 
-def test_level_of_another_name_is_an_error() -> None:
+def test_a_level_with_another_name_is_an_error() -> None:
     with pytest.raises(InvalidInput, match=r"mylevel\.lev"):
         Description("MAZE:\"castle\",' '\n").build(0)
 
 
-def test_unknown_file_has_a_near_miss() -> None:
+def test_an_unknown_file_gets_a_suggestion() -> None:
     with pytest.raises(InvalidInput, match=r"'corridor4\.des'; did you mean corridor"):
         DesFile("corridor4.des").build(0)
     with pytest.raises(InvalidInput, match="unknown level description"):
@@ -73,7 +73,7 @@ def test_unknown_file_has_a_near_miss() -> None:
 
 
 @pytest.mark.parametrize(("room", "subroom"), [(3, 1), (5, 4), (5, 0), (19, 3)])
-def test_key_room_sizes_that_do_not_fit(room: int, subroom: int) -> None:
+def test_invalid_key_room_sizes_are_rejected(room: int, subroom: int) -> None:
     with pytest.raises(InvalidInput, match=f"key room of size {room} with a subroom of size {subroom}"):
         KeyRoom(room, subroom)
 
@@ -81,7 +81,7 @@ def test_key_room_sizes_that_do_not_fit(room: int, subroom: int) -> None:
 @pytest.mark.parametrize(
     "source", [MultiRoom(6, 10, True), LavaCrossing(), KeyRoom(10, 3), DesFile("corridor2.des")], ids=str
 )
-def test_sources_can_be_pickled_and_hashed(source: LevelSource) -> None:
+def test_sources_are_picklable_and_hashable(source: LevelSource) -> None:
     copy = pickle.loads(pickle.dumps(source))
     assert copy == source
     assert hash(copy) == hash(source)

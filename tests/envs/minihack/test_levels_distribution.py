@@ -1,4 +1,4 @@
-"""MultiRoom maps have the distribution of minigrid's own generator at 25 x 25, given that they fit in 21 rows."""
+"""MultiRoom maps have the distribution of minigrid's generator on 25 x 25, conditioned on fitting 21 rows."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from bonuslab.envs.minihack.levels.level import Cell
 
 MAPS = 2000
 TALLEST_MAP = 21
-LEAST_P_VALUE = 1e-3 / 24
-"""One false alarm in a thousand over all comparisons; the seeds are fixed, so it is decided once."""
+MIN_P_VALUE = 1e-3 / 24
+"""A false alarm rate of 1/1000 over all comparisons; the seeds are fixed, so the outcome is too."""
 
 Map = tuple[tuple[str, ...], Cell, Cell, tuple[Cell, ...]]
 Features = dict[str, int]
@@ -30,7 +30,7 @@ def our_features(rooms: int, size: int) -> list[Features]:
 
 
 def minigrid_features(rooms: int, size: int, tallest: int) -> list[Features]:
-    """Features of maps by minigrid and MiniHack, with their own random numbers; too tall maps are left out."""
+    """Features of maps by minigrid and MiniHack, with their own random numbers, without maps that are too tall."""
     from minihack.envs.minigrid import MiniGridHack
 
     env = MultiRoomEnv(minNumRooms=rooms, maxNumRooms=rooms, maxRoomSize=size, width=25, height=25)
@@ -46,7 +46,7 @@ def minigrid_features(rooms: int, size: int, tallest: int) -> list[Features]:
 
 
 def path_length(rows: tuple[str, ...], start: Cell, goal: Cell) -> int:
-    """Moves from start to goal in NetHack: eight directions, but none of the diagonal ones through a door."""
+    """Moves from start to goal in NetHack: eight directions, but no diagonal moves through doors."""
     distance, queue = {start: 0}, deque([start])
     while queue:
         x, y = queue.popleft()
@@ -61,11 +61,11 @@ def path_length(rows: tuple[str, ...], start: Cell, goal: Cell) -> int:
                     continue
                 distance[i, j] = distance[x, y] + 1
                 queue.append((i, j))
-    raise AssertionError("no way to the goal")
+    raise AssertionError("the goal is unreachable")
 
 
 def features(drawn: Map) -> Features:
-    """Numbers that say how a map looks; any of them would show a wrong generator."""
+    """Statistics of a map; each of them would reveal a wrong generator."""
     rows, start, goal, doors = drawn
     used = [column for column in range(25) if any(row[column] != " " for row in rows)]
     horizontal = sum(rows[row][column - 1] != "|" for column, row in doors)
@@ -86,7 +86,7 @@ def features(drawn: Map) -> Features:
 
 
 def p_values(ours: list[Features], theirs: list[Features]) -> dict[str, float]:
-    """Chi-square tests of homogeneity, feature by feature; rare values are pooled with the next."""
+    """Chi-square tests of homogeneity per feature; rare values are pooled with the next."""
     result = {}
     for name in ours[0]:
         counts = [Counter(drawn[name] for drawn in drawings) for drawings in (ours, theirs)]
@@ -103,13 +103,13 @@ def p_values(ours: list[Features], theirs: list[Features]) -> dict[str, float]:
 
 
 @pytest.mark.parametrize(("rooms", "size"), [(6, 10), (4, 5)])
-def test_distribution_is_minigrids(rooms: int, size: int) -> None:
+def test_the_distribution_is_minigrids(rooms: int, size: int) -> None:
     found = p_values(our_features(rooms, size), minigrid_features(rooms, size, TALLEST_MAP))
-    assert min(found.values()) > LEAST_P_VALUE, found
+    assert min(found.values()) > MIN_P_VALUE, found
 
 
-def test_a_wrong_distribution_would_be_seen() -> None:
-    """Against rooms one smaller, and against maps of which only shorter ones fit, the same test speaks up."""
+def test_a_wrong_distribution_is_detected() -> None:
+    """The same test rejects rooms one cell smaller, and maps limited to one row less."""
     ours = our_features(6, 10)
     assert p_values(ours, minigrid_features(6, 9, TALLEST_MAP))["floor"] < 1e-6
     assert p_values(ours, minigrid_features(6, 10, TALLEST_MAP - 1))["rows"] < 1e-6

@@ -1,4 +1,4 @@
-"""The real game plays our levels: what it draws is the map, from a loose mylevel.lev in its folder."""
+"""NetHack plays our levels: it draws their maps, read from mylevel.lev in its directory."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from bonuslab.envs.minihack.levels.compiler import package_folder
 KEYS = ("chars", "blstats", "message")
 
 
-class Game:
-    """NetHack with MiniHack's one-level dungeon, whose level is a loose file."""
+class OneLevelNetHack:
+    """NLE's NetHack with MiniHack's one-level dungeon, whose level is a separate file."""
 
     def __init__(self, folder: Path) -> None:
         library = package_folder("minihack") / "lib"
@@ -28,7 +28,7 @@ class Game:
         )  # fmt: skip
 
     def first_screen(self, level: Level, core_seed: int = 1) -> tuple[list[str], tuple[int, int]]:
-        """Rows of the screen's map part, and the hero's place in them, at the start of the level."""
+        """Rows of the map on screen and the agent's (column, row), at the start of the level."""
         Path(self._game._vardir, "mylevel.lev").write_bytes(level.lev)
         self._game.set_initial_seeds(core_seed, 1, False)
         chars, blstats, _ = self._game.reset()
@@ -43,21 +43,21 @@ class Game:
 
 
 @pytest.fixture(scope="module")
-def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Game]:
-    running = Game(tmp_path_factory.mktemp("hackdir"))
+def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OneLevelNetHack]:
+    running = OneLevelNetHack(tmp_path_factory.mktemp("hackdir"))
     yield running
     running.close()
 
 
 @pytest.mark.parametrize("context", [0, 1, 2**47])
 @pytest.mark.parametrize("rivers", [13, 17])
-def test_lava_crossing_is_drawn_as_its_map(game: Game, rivers: int, context: int) -> None:
-    """Lava hides nothing, so all that is not wall can be seen from the start."""
+def test_lava_crossing_is_drawn_as_its_map(game: OneLevelNetHack, rivers: int, context: int) -> None:
+    """Lava does not block sight, so everything but walls is visible from the start."""
     level = LavaCrossing(19, rivers).build(context)
-    screen, (hero_x, hero_y) = game.first_screen(level)
+    screen, (agent_x, agent_y) = game.first_screen(level)
     assert level.map is not None
     assert level.start is not None
-    left, top = hero_x - level.start[0], hero_y - level.start[1]
+    left, top = agent_x - level.start[0], agent_y - level.start[1]
     drawn = [row[left + 1 : left + 18] for row in screen[top + 1 : top + 18]]
     expected = [row[1:18].replace("L", "}") for row in level.map[1:]]
     expected[0] = "@" + expected[0][1:]
@@ -66,15 +66,15 @@ def test_lava_crossing_is_drawn_as_its_map(game: Game, rivers: int, context: int
 
 
 @pytest.mark.parametrize("source", [MultiRoom(6, 10, lava=True), MultiRoom(10, 10, lava=True, doors="open")], ids=str)
-def test_multiroom_is_drawn_as_its_map(game: Game, source: MultiRoom) -> None:
+def test_multiroom_is_drawn_as_its_map(game: OneLevelNetHack, source: MultiRoom) -> None:
     seen = 0
     for context in range(10):
         level = source.build(context)
-        screen, (hero_x, hero_y) = game.first_screen(level)
+        screen, (agent_x, agent_y) = game.first_screen(level)
         assert level.map is not None
         assert level.start is not None
-        left, top = hero_x - level.start[0], hero_y - level.start[1]
-        # Where floor between rooms touches a blank, WALLIFY makes the blank a wall.
+        left, top = agent_x - level.start[0], agent_y - level.start[1]
+        # WALLIFY turns blanks next to floor between rooms into walls.
         symbols = {"L": "}", ".": ".>@", "+": "+|-", " ": "|-"}
         for row, cells in enumerate(level.map):
             for column, cell in enumerate(cells):
@@ -85,15 +85,15 @@ def test_multiroom_is_drawn_as_its_map(game: Game, source: MultiRoom) -> None:
 
 
 @pytest.mark.parametrize("source", [KeyRoom(10, 3), DesFile("corridor5.des")], ids=str)
-def test_described_levels_differ_by_the_games_seed_only(game: Game, source: KeyRoom | DesFile) -> None:
+def test_described_levels_depend_only_on_the_games_seed(game: OneLevelNetHack, source: KeyRoom | DesFile) -> None:
     screens = [game.first_screen(source.build(0), core_seed=seed) for seed in (1, 2, 3, 1)]
     assert screens[0] == screens[3]
     assert len({tuple(screen) for screen, _ in screens}) == 3
 
 
 @pytest.mark.parametrize(("room", "subroom"), [(4, 1), (5, 3), (10, 3), (18, 1), (18, 16)])
-def test_key_rooms_of_all_allowed_sizes_have_a_locked_room(game: Game, room: int, subroom: int) -> None:
-    """From some starts its door and the key can be seen."""
+def test_key_rooms_of_every_allowed_size_have_a_locked_room(game: OneLevelNetHack, room: int, subroom: int) -> None:
+    """Its door and the key are visible from some starts."""
     screens = ["".join(game.first_screen(KeyRoom(room, subroom).build(0), core_seed=seed)[0]) for seed in range(25)]
     assert any("+" in screen for screen in screens)
     assert any("(" in screen for screen in screens)

@@ -1,4 +1,4 @@
-"""LavaCrossing maps are those of minigrid's CrossingEnv, as MiniHack draws them."""
+"""LavaCrossing maps equal those of minigrid's CrossingEnv, as MiniHack draws them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bonuslab.envs.minihack.randomness import Purpose, Stream, context_seed
 
 
 class StreamAsNumpy:
-    """The two calls that CrossingEnv makes of numpy's generator, answered from our stream."""
+    """The two methods of NumPy's generator that CrossingEnv calls, backed by our stream."""
 
     def __init__(self, seed: int) -> None:
         self._stream = Stream(seed)
@@ -27,7 +27,7 @@ class StreamAsNumpy:
 
 
 def upstream_map(size: int, rivers: int, context: int) -> tuple[tuple[str, ...], Any, Any]:
-    """Map, start and goal by minigrid's and MiniHack's own code, from the same random numbers."""
+    """Map, start and goal by minigrid's and MiniHack's code, with the same random numbers."""
     from minigrid.envs import CrossingEnv
     from minihack.envs.minigrid import MiniGridHack
 
@@ -53,12 +53,12 @@ def test_n17_has_all_sixteen_rivers() -> None:
         assert len(rows) == 18
         lava = [row.count("L") for row in rows]
         full_rows, other_rows = lava[2:17:2], lava[1::2]
-        # 8 x 8 regions meet at lava; each of the 16 rivers has lost one cell to its crossing.
+        # 8 full rows and 9 rows crossed by 8 columns, minus one cell per crossing of the 16 rivers.
         assert sum(full_rows) + sum(other_rows) == 8 * 17 + 8 * 9 - 16
 
 
 @pytest.mark.parametrize("rivers", [0, 13, 17])
-def test_goal_can_be_reached_with_four_moves(rivers: int) -> None:
+def test_the_goal_can_be_reached_without_diagonal_moves(rivers: int) -> None:
     for context in range(30):
         level = LavaCrossing(19, rivers).build(context)
         assert level.map is not None
@@ -72,7 +72,7 @@ def test_goal_can_be_reached_with_four_moves(rivers: int) -> None:
         assert level.goal in seen
 
 
-def test_bad_parameters_are_named() -> None:
+def test_invalid_parameters_are_rejected() -> None:
     with pytest.raises(InvalidInput, match="size 18; allowed: odd"):
         LavaCrossing(18, 3)
     with pytest.raises(InvalidInput, match="size 23"):

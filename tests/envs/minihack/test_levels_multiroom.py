@@ -1,4 +1,4 @@
-"""MultiRoom maps: the same code path as minigrid's generator, draw by draw, and the same bytes everywhere."""
+"""MultiRoom maps equal minigrid's, draw by draw, and are the same bytes everywhere."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from bonuslab.envs.minihack.levels import LavaCrossing, MultiRoom
 digest = hashlib.sha256()
 for source in (MultiRoom(6, 10, lava=True), MultiRoom(4, 5, doors="locked"), MultiRoom(10, 10), LavaCrossing()):
     for context in (0, 1, 7, 2**47, 2**48 - 1):
-        # The first 40 bytes name the installed NetHack, not the level.
+        # The first 40 bytes identify the installed NetHack, not the level.
         digest.update(source.build(context).lev[40:])
 print(digest.hexdigest())
 """
@@ -35,7 +35,7 @@ DIGEST = "6317741bd69ac56448140ef2917ab6658efc3c6bd16ee0e62655c8f410a7ee85"
 
 
 class ReplayedMultiRoom(MultiRoomEnv):
-    """minigrid's generator with its random numbers taken from our stream."""
+    """minigrid's generator with random numbers from our stream."""
 
     def draw(self, seed: int) -> None:
         self._stream = Stream(seed)
@@ -43,14 +43,14 @@ class ReplayedMultiRoom(MultiRoomEnv):
         self._gen_grid(SIDE, SIDE)
 
     def _rand_int(self, low: int, high: int) -> int:
-        if self._first_call:  # the number of rooms, of which there is one choice
+        if self._first_call:  # the number of rooms, which is fixed
             self._first_call = False
             return low
         return low + self._stream.below(high - low)
 
     def _rand_elem(self, iterable: Iterable[Any]) -> Any:
         elements = list(iterable)
-        # The colours of doors do not exist in NetHack: no number is drawn for them.
+        # NetHack has no door colours: no number is drawn for them.
         return elements[0] if isinstance(elements[0], str) else elements[self._rand_int(0, len(elements))]
 
     def place_agent(self, top: Any = None, size: Any = None, **_: Any) -> Any:  # type: ignore[override]
@@ -61,8 +61,8 @@ class ReplayedMultiRoom(MultiRoomEnv):
     ("rooms", "size", "maps"), [(1, 10, 100), (2, 4, 200), (4, 5, 300), (6, 10, 500), (10, 10, 40)]
 )
 @pytest.mark.parametrize("wall", ["|", "L"])
-def test_maps_equal_minigrids_from_the_same_random_numbers(rooms: int, size: int, maps: int, wall: str) -> None:
-    """Without the limit on rows both draw the same numbers in the same order, so all maps must be equal."""
+def test_maps_equal_minigrids_with_the_same_random_numbers(rooms: int, size: int, maps: int, wall: str) -> None:
+    """Without the row limit both draw the same numbers in the same order, so all maps must be equal."""
     from minihack.envs.minigrid import MiniGridHack
 
     env = ReplayedMultiRoom(minNumRooms=rooms, maxNumRooms=rooms, maxRoomSize=size)
@@ -78,8 +78,8 @@ def test_maps_equal_minigrids_from_the_same_random_numbers(rooms: int, size: int
         assert [(*room.top, *room.size) for room in env.rooms] == list(map(tuple, found[:, :4].tolist()))
 
 
-def test_giving_up_tall_chains_early_changes_no_probability() -> None:
-    """Chain by chain: the limit keeps exactly the complete chains that fit, unchanged."""
+def test_abandoning_tall_chains_early_changes_no_probability() -> None:
+    """The limit keeps exactly the complete chains that fit, unchanged."""
     limited, unlimited = np.empty((6, 6), np.int64), np.empty((6, 6), np.int64)
     complete = kept = 0
     for seed in range(20_000):
@@ -124,14 +124,14 @@ def test_variants_of_a_context_share_their_rooms() -> None:
 
 
 @pytest.mark.parametrize("hash_seed", ["1", "2"])
-def test_same_bytes_in_another_process_and_for_ever(hash_seed: str) -> None:
+def test_bytes_in_other_processes_equal_the_stored_digest(hash_seed: str) -> None:
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
     command = [sys.executable, "-c", DIGEST_PROGRAM]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == DIGEST
 
 
-def test_same_bytes_as_the_other_process() -> None:
+def test_bytes_in_this_process_equal_the_stored_digest() -> None:
     digest = hashlib.sha256()
     for source in (*SOURCES, LavaCrossing()):
         for context in (0, 1, 7, 2**47, 2**48 - 1):
@@ -155,13 +155,13 @@ def test_rooms_that_do_not_fit_are_an_error(monkeypatch: pytest.MonkeyPatch) -> 
         (lambda: MultiRoom(6, 10).build(-1), "context id -1"),
     ],
 )
-def test_bad_parameters_are_named(make: Callable[[], object], message: str) -> None:
+def test_invalid_parameters_are_rejected(make: Callable[[], object], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         make()
 
 
-def test_compiles_where_no_cache_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    """numba raises where it finds no folder for its cache; the function is then compiled for this process."""
+def test_compiles_without_a_writable_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """numba raises if it finds no folder for its cache; the function is then compiled for this process only."""
     tried: list[bool] = []
 
     def without_folder(signature: str, cache: bool = False, **_: bool) -> Callable[[Any], Any]:

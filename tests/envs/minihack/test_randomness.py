@@ -1,4 +1,4 @@
-"""Seeds and random numbers: fixed for ever, unbiased, and the same in Python and compiled."""
+"""Seeds and random numbers: fixed, unbiased, and the same in Python and compiled code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bonuslab.envs.minihack.randomness import CONTEXT_LIMIT, Purpose, Stream, co
 SEEDS_OF_CONTEXT_7 = [0xB8B4C2977EABCE45, 0xA65305FD338EC8FE, 0x8CA3CBB6CA63129B]
 
 
-def test_stream_is_splitmix64() -> None:
+def test_the_stream_is_splitmix64() -> None:
     """The first outputs of the published generator, seeded with 0: the top 31 of 64 bits."""
     published = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F, 0xF88BB8A8724C81EC]
     stream = Stream(0)
@@ -37,8 +37,8 @@ def test_seeds_of_neighbours_are_distinct_and_balanced() -> None:
 
 
 @pytest.mark.parametrize("context", [-1, CONTEXT_LIMIT])
-def test_context_out_of_range_is_named(context: int) -> None:
-    with pytest.raises(InvalidInput, match=f"{context} is out of range"):
+def test_a_context_out_of_range_is_rejected(context: int) -> None:
+    with pytest.raises(InvalidInput, match=f"context id {context} cannot be used"):
         context_seed(context, Purpose.LEVEL)
     assert context_seed(CONTEXT_LIMIT - 1, Purpose.LEVEL) < 2**64
 
@@ -51,8 +51,8 @@ def test_below_is_uniform(bound: int) -> None:
     assert bound == 1 or stats.chisquare(list(counts.values())).pvalue > 1e-3
 
 
-def test_below_rejects_what_would_be_a_bias() -> None:
-    """With a bound of 3 * 2**30, a quarter of all 32-bit words must be drawn again."""
+def test_below_rejects_biased_draws() -> None:
+    """With a bound of 3 * 2**30, a quarter of all 32-bit words must be redrawn."""
     bound, draws = 3 * 2**30, 4000
     stream = Stream(1)
     values = np.array([stream.below(bound) for _ in range(draws)])
@@ -71,7 +71,7 @@ def test_shuffle_is_uniform() -> None:
     assert stats.chisquare(list(orders.values())).pvalue > 1e-3
 
 
-def test_compiled_stream_gives_the_same_numbers() -> None:
+def test_the_compiled_stream_gives_the_same_numbers() -> None:
     seed = context_seed(123, Purpose.LEVEL)
     state, stream = np.array([seed], np.uint64), Stream(seed)
     bounds = [1, 2, 3, 7, 23, 2**20 + 1, 3 * 2**30, 2**32 - 1] * 200

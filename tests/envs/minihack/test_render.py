@@ -1,4 +1,4 @@
-"""Pictures and text of the map, compared with what the game itself draws."""
+"""Pictures and text of the map, compared with what the game draws."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLOUR_CODE = re.compile(r"\033\[[0-9;]*m")
 
 
 def small_map() -> np.ndarray:
-    """A lava-bordered strip of floor in rows 5-7, columns 10-15, with an agent, a door and stairs."""
+    """A strip of floor bordered by lava in rows 5-7, columns 10-15, with an agent, a door and stairs."""
     glyphs = np.full((21, 79), STONE, np.int16)
     glyphs[5:8, 10:16] = LAVA
     glyphs[6, 11:15] = FLOOR, 327, CLOSED_DOOR, STAIRS  # 327: an archeologist, drawn as @
@@ -41,7 +41,7 @@ def plain(lines: list[str]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def game_screens() -> list[tuple[np.ndarray, ...]]:
-    """Glyphs, characters and colours along a seeded random walk of real NetHack, with its pets, things and halls."""
+    """Glyphs, characters and colours along a seeded random walk through full NetHack."""
     keys = ("glyphs", "chars", "colors")
     game = nethack.Nethack(observation_keys=keys, ttyrec=None, playername="Agent-val-hum-fem-neu", copy=True)
     screens = []
@@ -65,11 +65,11 @@ def test_symbols_equal_the_games_own(game_screens: list[tuple[np.ndarray, ...]])
     kinds: set[int] = set()
     for glyphs, chars, colors in game_screens:
         assert (characters[glyphs] == chars).all()
-        # NetHack writes black as dark grey (8), and gives unseen rock the colour 0: neither shows.
+        # NetHack draws black as dark grey (8) and gives unseen rock colour 0; neither is visible.
         same = (colours[glyphs] == colors) | np.isin(colours[glyphs], (0, 8))
         assert same.all()
         kinds |= set(np.unique(glyphs).tolist())
-    assert len(kinds) > 30  # the walk saw enough to mean something
+    assert len(kinds) > 30  # the walk saw enough
 
 
 def test_every_glyph_has_a_printable_symbol() -> None:
@@ -91,7 +91,7 @@ def test_lava_is_red_and_water_blue() -> None:
     assert symbols()[1][[LAVA, STONE + 32]].tolist() == [1, 4]
 
 
-def test_masks_do_not_overlap_and_a_boulder_is_no_thing_to_walk_over() -> None:
+def test_object_and_monster_masks_are_disjoint_and_exclude_boulders() -> None:
     assert not (monster_glyphs() & object_glyphs()).any()
     boulder = next(
         nethack.GLYPH_OBJ_OFF + index
@@ -111,14 +111,14 @@ def test_tiles_equal_minihacks() -> None:
         assert np.array_equal(ours[glyph], theirs[tile])
 
 
-def test_used_part_holds_everything_seen() -> None:
+def test_used_part_contains_everything_seen() -> None:
     glyphs = small_map()
-    assert render.used_part(glyphs, margin=0) == render.Box(5, 10, 3, 6)
-    assert render.used_part(glyphs) == render.Box(4, 9, 5, 8)
+    assert render.used_part(glyphs, margin=0) == render.MapBox(5, 10, 3, 6)
+    assert render.used_part(glyphs) == render.MapBox(4, 9, 5, 8)
     later = np.full_like(glyphs, STONE)
     later[20, 78] = FLOOR
-    assert render.used_part(np.stack([glyphs, later])) == render.Box(4, 9, 17, 70)
-    assert render.used_part(np.full_like(glyphs, STONE)) == render.Box(0, 0, 21, 79)
+    assert render.used_part(np.stack([glyphs, later])) == render.MapBox(4, 9, 17, 70)
+    assert render.used_part(np.full_like(glyphs, STONE)) == render.MapBox(0, 0, 21, 79)
 
 
 def test_text_without_colour() -> None:
@@ -137,7 +137,7 @@ def test_text_with_colour_shows_the_same_and_inverts_the_agent() -> None:
     assert all(line.endswith("\033[0m") for line in coloured if line)
 
 
-def test_frame_keeps_its_size_and_draws_the_right_tiles() -> None:
+def test_a_frame_has_a_fixed_size_and_draws_the_right_tiles() -> None:
     glyphs, blstats = small_map(), small_blstats()
     box = render.used_part(glyphs)
     first = render.frame(glyphs, blstats, "", "", box, scale=2)
@@ -161,7 +161,7 @@ def test_the_agent_is_framed() -> None:
     assert (framed[6 * 16, 12 * 16] == render.AGENT_COLOUR).all()
 
 
-def test_texts() -> None:
+def test_message_status_and_agent_cell() -> None:
     message = np.zeros(256, np.uint8)
     message[:5] = list(b"Hi!\0x")
     assert render.message_text(message) == "Hi!"

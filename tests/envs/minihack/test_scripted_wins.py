@@ -1,4 +1,4 @@
-"""A scripted agent wins in our environment and in upstream's at the same step, with the same reward."""
+"""A scripted agent wins in our environment and upstream's on the same step, with the same reward."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_wins_are_identical(name: str, make_pair: Callable[..., Any]) -> None:
 
 
 def test_the_key_room_is_won_with_the_key(make_pair: Callable[..., Any]) -> None:
-    """APPLY beside the locked door is many keys in one action; upstream presses the same ones."""
+    """APPLY next to the locked door presses many keys in one action, the same as upstream."""
     pair = make_pair(task("KeyRoom-S10"))
     assert pair.play(72, Explorer(task("KeyRoom-S10").actions, seed=0).act) == "won"
     assert {"PICKUP", "APPLY"} <= pair.actions_taken

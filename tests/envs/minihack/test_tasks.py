@@ -1,4 +1,4 @@
-"""The table of tasks says what the authors ran, and names are understood or refused clearly."""
+"""The task table matches what the authors ran; names are parsed or clearly rejected."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from bonuslab.envs.minihack import TASKS, suites, task
 
 MOVES = ("N", "E", "S", "W", "NE", "SE", "SW", "NW")
 
-# name: steps, actions after the eight moves (MINIHACK.md)
-AS_RUN = {
+# name: max_steps, actions after the eight moves (MINIHACK.md)
+PAPER_TASKS = {
     "MultiRoom-N4-Locked": (120, ("OPEN", "KICK")),
     "MultiRoom-N6-Lava": (240, ()),
     "MultiRoom-N6-Lava-OpenDoor": (240, ()),
@@ -37,8 +37,8 @@ def _full(name: str) -> str:
 
 
 def test_paper16_is_what_the_authors_ran() -> None:
-    assert [member.name for member in suites["paper16"]] == [_full(name) for name in AS_RUN]
-    for name, (steps, more_actions) in AS_RUN.items():
+    assert [member.name for member in suites["paper16"]] == [_full(name) for name in PAPER_TASKS]
+    for name, (steps, more_actions) in PAPER_TASKS.items():
         assert task(name).max_steps == steps
         assert task(name).action_names == MOVES + more_actions
 
@@ -64,18 +64,18 @@ def test_study_tasks() -> None:
     assert task("Corridor-R5").action_names == (*MOVES, "OPEN", "KICK", "SEARCH")
 
 
-def test_members_know_their_suites() -> None:
+def test_tasks_list_their_suites() -> None:
     for suite, members in suites.items():
         assert all(suite in member.suites for member in members)
     assert task("MultiRoom-N6-Lava").suites == ("paper16", "released16", "study")
 
 
 @pytest.mark.parametrize("name", ["MultiRoom-N6-Lava", "minihack-multiroom-n6-lava-V0", " MULTIROOM-N6-LAVA "])
-def test_names_may_be_short_and_in_any_case(name: str) -> None:
+def test_names_may_be_short_and_are_case_insensitive(name: str) -> None:
     assert task(name) is TASKS["MiniHack-MultiRoom-N6-Lava-v0"]
 
 
-def test_a_task_stands_for_itself_and_can_be_pickled() -> None:
+def test_tasks_are_accepted_as_names_and_picklable() -> None:
     for each in TASKS.values():
         assert task(each) is each
         assert pickle.loads(pickle.dumps(each)) == each
@@ -92,7 +92,7 @@ def test_parametric_multiroom() -> None:
     assert task(made.name) == made
 
 
-def test_the_table_wins_over_the_grammar() -> None:
+def test_the_table_takes_precedence_over_the_grammar() -> None:
     assert task("MultiRoom-N4-Locked").levels.room_size == 5  # type: ignore[attr-defined]
     assert task("MultiRoom-N10").max_steps == 360
 
@@ -112,18 +112,18 @@ def test_parametric_key_room() -> None:
         ("MultiRoom-N6-Open-Lava", "MultiRoom-N6-Lava"),
     ],
 )
-def test_an_unknown_name_gets_its_nearest(name: str, hint: str) -> None:
+def test_an_unknown_name_gets_a_suggestion(name: str, hint: str) -> None:
     with pytest.raises(InvalidInput, match=hint) as caught:
         task(name)
     assert name in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["MultiRoom-N0", "MultiRoom-N99", "MultiRoom-N3-S99", "KeyRoom-S2"])
-def test_impossible_sizes_are_refused(name: str) -> None:
+def test_impossible_sizes_are_rejected(name: str) -> None:
     with pytest.raises(InvalidInput, match="allowed"):
         task(name)
 
 
-def test_not_a_name() -> None:
+def test_none_is_rejected() -> None:
     with pytest.raises(InvalidInput, match="None"):
         task(None)  # type: ignore[arg-type]

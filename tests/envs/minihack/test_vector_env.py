@@ -1,4 +1,4 @@
-"""Many environments give what each gives alone, and name what fails."""
+"""A vector env gives what each of its envs gives alone; errors name the env."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _assert_equal(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> N
 
 
 @pytest.mark.parametrize("contexts", [2, "inf"])
-def test_envs_give_what_environments_give_alone(contexts: int | str) -> None:
+def test_envs_give_what_each_gives_alone(contexts: int | str) -> None:
     name = "MultiRoom-N6-LavaMonsters"
     envs = MiniHackVectorEnv(name, NUM_ENVS, contexts, seed=3, stream=5, max_steps=6)
     alone = [MiniHackEnv(name, contexts, seed=3, stream=(5, env_index), max_steps=6) for env_index in range(NUM_ENVS)]
@@ -70,14 +70,14 @@ def test_envs_give_what_environments_give_alone(contexts: int | str) -> None:
     envs.close()
 
 
-def test_envs_write_into_the_callers_arrays(envs: MiniHackVectorEnv) -> None:
+def test_observations_are_written_into_the_callers_arrays(envs: MiniHackVectorEnv) -> None:
     rows = {key: np.zeros((4, *array.shape), array.dtype) for key, array in observation_buffers(NUM_ENVS).items()}
     own = envs.reset()
-    envs_first = {key: array.copy() for key, array in own.items()}
+    first = {key: array.copy() for key, array in own.items()}
     assert envs.step(np.zeros(NUM_ENVS, int), out={key: row[2] for key, row in rows.items()}).observations is not own
     _assert_equal({key: row[2] for key, row in rows.items()}, own)
     assert not rows["glyphs"][[0, 1, 3]].any()
-    assert not np.array_equal(envs_first["blstats"], own["blstats"])
+    assert not np.array_equal(first["blstats"], own["blstats"])
 
 
 def test_final_observations_are_not_overwritten(envs: MiniHackVectorEnv) -> None:
@@ -106,7 +106,7 @@ def test_shapes_and_types(envs: MiniHackVectorEnv) -> None:
     assert envs.observation_space.contains({key: array[0] for key, array in step.observations.items()})
 
 
-def test_restored_envs_go_on_exactly() -> None:
+def test_restored_envs_resume_exactly() -> None:
     name = "MultiRoom-N6-LavaMonsters"
     original, restored = (MiniHackVectorEnv(name, NUM_ENVS, contexts=4, seed=8) for _ in range(2))
     rng = np.random.default_rng(2)
@@ -127,7 +127,7 @@ def test_restored_envs_go_on_exactly() -> None:
     restored.close()
 
 
-def test_a_state_before_the_first_reset(envs: MiniHackVectorEnv) -> None:
+def test_a_state_from_before_the_first_reset(envs: MiniHackVectorEnv) -> None:
     other = MiniHackVectorEnv("MultiRoom-N6-Lava", NUM_ENVS, seed=1)
     other.set_state(envs.get_state())
     with pytest.raises(InvalidInput, match="before reset"):
@@ -136,9 +136,9 @@ def test_a_state_before_the_first_reset(envs: MiniHackVectorEnv) -> None:
     other.close()
 
 
-def test_a_state_that_does_not_fit_is_refused(envs: MiniHackVectorEnv) -> None:
+def test_a_state_that_does_not_fit_is_rejected(envs: MiniHackVectorEnv) -> None:
     other = MiniHackVectorEnv("MultiRoom-N6-Lava", 2)
-    with pytest.raises(InvalidInput, match=r"2 environments of .* does not fit 3 environments"):
+    with pytest.raises(InvalidInput, match=r"2 envs of .* does not fit 3 envs"):
         envs.set_state(other.get_state())
     other.close()
 
@@ -147,12 +147,12 @@ def test_a_crash_names_env_task_and_context(envs: MiniHackVectorEnv, monkeypatch
     envs.reset()
 
     def crash(action: int) -> float:
-        raise RuntimeError("the game fell over")
+        raise RuntimeError("the game crashed")
 
     monkeypatch.setattr(envs._episodes[1], "step", crash)
-    with pytest.raises(EnvError, match="the game fell over") as caught:
+    with pytest.raises(EnvError, match="the game crashed") as caught:
         envs.step([0] * NUM_ENVS)
-    assert f"environment 1 of 3, task MiniHack-MultiRoom-N6-Lava-v0, context {envs.contexts[1]}" in str(caught.value)
+    assert f"env 1 of 3, task MiniHack-MultiRoom-N6-Lava-v0, context {envs.contexts[1]}" in str(caught.value)
 
 
 def test_a_crash_in_a_reset_names_env_task_and_context(
@@ -162,12 +162,12 @@ def test_a_crash_in_a_reset_names_env_task_and_context(
         raise RuntimeError("no level")
 
     monkeypatch.setattr(envs._episodes[2].game, "start", crash)
-    with pytest.raises(EnvError, match=r"environment 2 of 3, task .*, context \d+: no level"):
+    with pytest.raises(EnvError, match=r"env 2 of 3, task .*, context \d+: no level"):
         envs.reset()
 
 
 @pytest.mark.parametrize("bad", [[0, 1], [[0, 1, 2]], [0, 1, 8], [0, -1, 1], [0.5, 1.0, 2.0]])
-def test_bad_actions_are_named_before_any_env_steps(envs: MiniHackVectorEnv, bad: Any) -> None:
+def test_invalid_actions_are_rejected_before_any_env_steps(envs: MiniHackVectorEnv, bad: Any) -> None:
     before = {key: array.copy() for key, array in envs.reset().items()}
     with pytest.raises(InvalidInput, match="allowed"):
         envs.step(bad)
@@ -180,7 +180,7 @@ def test_step_needs_reset(envs: MiniHackVectorEnv) -> None:
 
 
 @pytest.mark.parametrize("bad", [0, -1, 1.5, "3", True])
-def test_a_bad_number_of_envs_is_named(bad: Any) -> None:
+def test_an_invalid_num_envs_is_rejected(bad: Any) -> None:
     with pytest.raises(InvalidInput, match="num_envs") as caught:
         MiniHackVectorEnv("MultiRoom-N6-Lava", bad)
     assert repr(bad) in str(caught.value)

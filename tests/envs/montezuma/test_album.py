@@ -1,4 +1,4 @@
-"""Episodes of Montezuma's Revenge become pictures: the screen beside the rooms."""
+"""Pictures of Montezuma's Revenge: the screen next to the rooms."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_summary_shows_the_brightest_screen_of_each_room_of_the_last_episode
             return np.full((210, 160, 3), self.brightness, np.uint8)
 
     env, album = Playing(), MontezumaAlbum()
-    # Room 1 in another episode; then room 1, and room 2, whose screen is dark at first.
+    # Room 1 in an earlier episode; then room 1, and room 2, whose screen is dark at first.
     for length, room, brightness in ((0, 1, 250), (0, 1, 90), (1, 2, 0), (2, 2, 140)):
         env.length, env.brightness = length, brightness  # type: ignore[attr-defined]
         env.rooms = frozenset({1, room})

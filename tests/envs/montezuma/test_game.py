@@ -1,4 +1,4 @@
-"""The emulator's frames against ALE's own vector environment and a slow literal version; rooms on a known route."""
+"""Frames against ALE's vector env and a slow reference implementation; rooms on a known route."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ale_py import AtariVectorEnv
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.montezuma import MontezumaEnv
 from bonuslab.envs.montezuma.frames import FRAME, SCREEN, shrink
-from bonuslab.envs.montezuma.game import Game, action_names
+from bonuslab.envs.montezuma.game import MontezumaGame, action_names
 from bonuslab.envs.montezuma.sticky import StickyActions
 
 # Found by a random search without sticky actions: the key of the first room (100 points), its right door (300), down.
@@ -20,17 +20,17 @@ ROUTE = (
 
 
 def route() -> list[int]:
-    """The actions, one a step."""
+    """The actions, one per step."""
     pairs = [part.split("x") for part in ROUTE.split()]
     return [int(action) for action, times in pairs for _ in range(int(times))]
 
 
-def test_frames_are_those_of_ales_vector_environment() -> None:
+def test_frames_equal_those_of_ales_vector_env() -> None:
     theirs = AtariVectorEnv(
         "montezuma_revenge", 1, num_threads=1, noop_max=0, use_fire_reset=False, reward_clipping=False
     )
     frames = np.zeros((4, FRAME, FRAME), np.uint8)
-    game = Game(frames)
+    game = MontezumaGame(frames)
     game.start()
     expected, _ = theirs.reset(seed=3)
     np.testing.assert_array_equal(frames, np.broadcast_to(expected[0, -1], frames.shape))
@@ -40,18 +40,18 @@ def test_frames_are_those_of_ales_vector_environment() -> None:
         assert game.play([action] * 4) == reward[0]
         assert (game.is_over, game.lives) == (terminated[0], info["lives"][0])
         assert not terminated[0]
-        known = min(step + 1, 4)  # before that, theirs are black where ours repeat the first
+        known = min(step + 1, 4)  # earlier ones are black in ALE, where ours repeat the first
         np.testing.assert_array_equal(frames[-known:], expected[0, -known:])
     theirs.close()
 
 
-def test_a_frame_is_the_mean_of_the_brighter_screen() -> None:
+def test_a_frame_is_the_mean_of_the_pixelwise_maximum() -> None:
     random = np.random.default_rng(1)
     before, last = random.integers(256, size=(2, *SCREEN), dtype=np.uint8)
     frame = np.empty((FRAME, FRAME), np.uint8)
     shrink(before, last, frame)
     bright = np.maximum(before, last).astype(float)
-    # Every pixel cut into 84 × 84 equal parts, so that each cell of the frame is a whole number of parts.
+    # Each pixel split into 84 × 84 parts, so that each cell of the frame is a whole number of parts.
     fine = np.kron(bright[:10], np.ones((FRAME, FRAME)))
     means = fine.reshape(4, 210, FRAME, 160).mean((1, 3))  # the first 10 rows are 4 rows of cells
     assert np.abs(frame[:4] - means).max() <= 0.5 + 1e-3
@@ -76,7 +76,7 @@ def test_rooms_points_and_position_on_a_known_route() -> None:
     assert info["points"] == 400
     assert info["lives"] == 6
     entered = rooms.index(2)
-    assert positions[entered - 1][0] > 140 > 20 > positions[entered][0]  # out on the right, in on the left
+    assert positions[entered - 1][0] > 140 > 20 > positions[entered][0]  # leaves on the right, enters on the left
     picture = env.render()
     assert picture.shape == (210, 160, 3)
     assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 4
@@ -101,7 +101,7 @@ def test_sticky_actions_by_frame_and_by_step() -> None:
         assert abs(kept - 0.25) < 0.03
 
 
-def test_sticky_actions_stay_with_their_episode() -> None:
+def test_sticky_actions_do_not_carry_over_between_episodes() -> None:
     sticky = StickyActions("frame", 0.9, (0,))
     sticky.actions(5)
     sticky.start()

@@ -9,7 +9,7 @@ from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.montezuma.pyramid import draw_pyramid, place
 
 
-def test_rooms_stand_as_in_the_game() -> None:
+def test_rooms_are_laid_out_as_in_the_game() -> None:
     assert place(1) == (0, 4)
     assert place(2) == (0, 5)
     assert place(6) == (1, 5)  # below room 2, where its ladder leads
@@ -26,8 +26,8 @@ def test_visited_rooms_are_lit() -> None:
     rows, columns = np.unique(changed[:, 0] // 94), np.unique(changed[:, 1] // 118)
     assert len(rows) <= 3
     assert set(columns) <= {4, 5, 6}
-    shares = draw_pyramid({1: 1.0, 6: 0.2, 7: 0.0}, title="x")
-    assert not np.array_equal(shares, some)
+    fractions = draw_pyramid({1: 1.0, 6: 0.2, 7: 0.0}, title="x")
+    assert not np.array_equal(fractions, some)
     assert np.array_equal(draw_pyramid({7: 0.0}, title="x"), none)
     picture = np.full((210, 160, 3), (10, 250, 10), np.uint8)
     shown = draw_pyramid([1], {1: picture, 3: picture}, title="x")

@@ -1,4 +1,4 @@
-"""VectorEnv of Montezuma's Revenge: their episodes, their streams, exact continuation, other processes."""
+"""The vector env of Montezuma's Revenge: episodes, random streams, exact resumption, child processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bonuslab.envs.montezuma.sticky import StickyActions
 from bonuslab.envs.vector_env import EnvError, VectorStep
 
 ACTIONS = np.random.default_rng(0).integers(18, size=(60, 2))
-# Holding right makes the agent walk off the first ledge again and again, which costs all lives within some 150 steps.
+# Holding right makes the agent walk off the first ledge repeatedly, losing all lives within about 150 steps.
 RIGHT = 3
 
 
@@ -30,12 +30,12 @@ def envs() -> Iterator[MontezumaVectorEnv]:
 
 @pytest.fixture(scope="module")
 def fresh(envs: MontezumaVectorEnv) -> dict[str, Any]:
-    """The environments' state before their first episode; making emulators is what takes time here."""
+    """The state before the first episode; creating emulators is slow."""
     return envs.get_state()
 
 
 def play(envs: MontezumaVectorEnv, actions: np.ndarray) -> list[Any]:
-    """All that the steps give, as values that can be compared."""
+    """The results of all steps, in comparable form."""
     return [summary(envs.step(row)) for row in actions]
 
 
@@ -52,20 +52,19 @@ def digest(observations: dict[str, np.ndarray]) -> dict[str, bytes]:
     return {key: rows.tobytes() for key, rows in observations.items()}
 
 
-def test_envs_are_environments_side_by_side(envs: MontezumaVectorEnv, fresh: dict[str, Any]) -> None:
+def test_env_0_equals_a_single_environment(envs: MontezumaVectorEnv, fresh: dict[str, Any]) -> None:
     envs.set_state(fresh)
     assert envs.contexts.tolist() == [-1, -1]
     first = {key: rows.copy() for key, rows in envs.reset().items()}
     assert envs.contexts.tolist() == [0, 0]
     env = MontezumaEnv(seed=1, max_steps=25)
     for env_index in range(2):
-        other = envs.observation_space.contains({key: rows[env_index] for key, rows in first.items()})
-        assert other
+        assert envs.observation_space.contains({key: rows[env_index] for key, rows in first.items()})
     observation, _ = env.reset()
     np.testing.assert_array_equal(observation["frames"], first["frames"][0])
     differ = False
     for row in ACTIONS:
-        row = np.array([row[0], row[0]])  # the same action in both environments
+        row = np.array([row[0], row[0]])  # the same action in both envs
         step = envs.step(row)
         observation, reward, terminated, truncated, info = env.step(int(row[0]))
         assert (reward, terminated, truncated) == (step.reward[0], step.terminated[0], step.truncated[0])
@@ -81,11 +80,11 @@ def test_envs_are_environments_side_by_side(envs: MontezumaVectorEnv, fresh: dic
         for key, rows in observation.items():
             np.testing.assert_array_equal(step.observations[key][0], rows)
         differ |= not np.array_equal(*step.observations["frames"])
-    assert differ  # other luck in the other environment
+    assert differ  # independent randomness in the other env
     assert envs.rooms_ever == {1}
 
 
-def test_the_game_ends_when_the_lives_do() -> None:
+def test_the_game_ends_with_the_last_life() -> None:
     env = MontezumaEnv(seed=2)
     env.reset()
     for _ in range(400):
@@ -102,7 +101,7 @@ def test_the_game_ends_when_the_lives_do() -> None:
     assert not np.array_equal(again["frames"], observation["frames"])
 
 
-def test_a_state_goes_on_exactly_across_episode_ends(envs: MontezumaVectorEnv, fresh: dict[str, Any]) -> None:
+def test_a_restored_state_resumes_exactly_across_episode_ends(envs: MontezumaVectorEnv, fresh: dict[str, Any]) -> None:
     envs.set_state(fresh)
     envs.reset()
     play(envs, ACTIONS[:33])
@@ -112,7 +111,7 @@ def test_a_state_goes_on_exactly_across_episode_ends(envs: MontezumaVectorEnv, f
     shown = envs.set_state(state)
     assert digest(shown) == digest(envs.set_state(state))
     assert play(envs, ACTIONS[33:]) == expected
-    other = MontezumaVectorEnv(2, seed=9, max_steps=25)  # another object, with another past
+    other = MontezumaVectorEnv(2, seed=9, max_steps=25)  # another object with a different history
     other.reset()
     play(other, ACTIONS[:5])
     other.set_state(state)
@@ -120,33 +119,33 @@ def test_a_state_goes_on_exactly_across_episode_ends(envs: MontezumaVectorEnv, f
     other.close()
 
 
-def test_other_processes_play_the_same(envs: MontezumaVectorEnv, fresh: dict[str, Any]) -> None:
+def test_child_processes_give_the_same_steps(envs: MontezumaVectorEnv, fresh: dict[str, Any]) -> None:
     envs.set_state(fresh)
     start = digest(envs.reset())
     expected = play(envs, ACTIONS[:30])
-    apart = MontezumaVectorEnv(2, seed=1, max_steps=25, processes=2)
+    remote = MontezumaVectorEnv(2, seed=1, max_steps=25, processes=2)
     try:
-        assert digest(apart.reset()) == start
-        assert play(apart, ACTIONS[:30]) == expected
-        assert play(apart, ACTIONS[30:40]) == play(envs, ACTIONS[30:40])
-        envs.set_state(apart.get_state())
-        assert play(apart, ACTIONS[40:]) == play(envs, ACTIONS[40:])
-        process = apart._groups[1]._process  # type: ignore[attr-defined]
+        assert digest(remote.reset()) == start
+        assert play(remote, ACTIONS[:30]) == expected
+        assert play(remote, ACTIONS[30:40]) == play(envs, ACTIONS[30:40])
+        envs.set_state(remote.get_state())
+        assert play(remote, ACTIONS[40:]) == play(envs, ACTIONS[40:])
+        process = remote._groups[1]._process  # type: ignore[attr-defined]
         process.kill()
         process.wait()
-        with pytest.raises(EnvError, match="the process of environments 1 to 1 is gone"):
-            apart.step([0, 0])
+        with pytest.raises(EnvError, match="the process of envs 1 to 1 died"):
+            remote.step([0, 0])
     finally:
-        apart.close()
-        apart.close()
+        remote.close()
+        remote.close()
 
 
-def test_seeds_streams_envs_and_held_out_runs_have_luck_of_their_own() -> None:
-    usual = {"seed": 1, "held_out": False, "stream": 0, "env_index": 0}
+def test_seeds_streams_envs_and_held_out_runs_have_independent_randomness() -> None:
+    default = {"seed": 1, "held_out": False, "stream": 0, "env_index": 0}
     others: list[dict[str, Any]] = [{}, {"seed": 2}, {"held_out": True}, {"stream": 1}, {"env_index": 1}]
     drawn = set()
     for other in others:
-        sticky = StickyActions("frame", 0.25, env_seed(**{**usual, **other}))
+        sticky = StickyActions("frame", 0.25, env_seed(**{**default, **other}))
         drawn.add(tuple(tuple(sticky.actions(action)) for action in range(1, 18)))
     assert len(drawn) == len(others)
 
@@ -165,15 +164,15 @@ def test_seeds_streams_envs_and_held_out_runs_have_luck_of_their_own() -> None:
         ({"stiky": "step"}, "unknown environment setting 'stiky'; did you mean sticky"),
     ],
 )
-def test_bad_settings_are_refused(settings: dict[str, Any], text: str) -> None:
+def test_invalid_settings_are_rejected(settings: dict[str, Any], text: str) -> None:
     with pytest.raises(InvalidInput, match=text):
         catalogue.make_vector_env("MontezumaRevenge", 1, **settings)
-    if not {"seed", "stream"} & set(settings):  # which are not a user's
+    if not {"seed", "stream"} & set(settings):  # which users do not set
         with pytest.raises(InvalidInput, match=text):
             catalogue.check_settings("MontezumaRevenge", **settings)
 
 
-def test_bad_actions_and_states_are_refused(envs: MontezumaVectorEnv, fresh: dict[str, Any]) -> None:
+def test_invalid_actions_and_states_are_rejected(envs: MontezumaVectorEnv, fresh: dict[str, Any]) -> None:
     envs.set_state(fresh)
     with pytest.raises(InvalidInput, match="step before reset"):
         envs.step([0, 0])

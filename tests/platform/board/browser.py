@@ -12,8 +12,8 @@ from typing import Any
 
 import aiohttp
 
-START_SECONDS = 30
-ANSWER_SECONDS = 20
+PATIENCE_SECONDS = 300
+"""For what never happens, not for what is slow."""
 KEYS = {"Enter": 13, "Escape": 27, "Tab": 9, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
 
 
@@ -54,11 +54,11 @@ class Browser:
         self._loop.run_until_complete(self._session.close())
         self._loop.close()
         self._process.terminate()
-        self._process.wait(10)
+        self._process.wait()
 
     def send(self, method: str, **parameters: Any) -> dict[str, Any]:
         """One command of the protocol; its result."""
-        return self._loop.run_until_complete(asyncio.wait_for(self._send(method, parameters), ANSWER_SECONDS))
+        return self._loop.run_until_complete(asyncio.wait_for(self._send(method, parameters), PATIENCE_SECONDS))
 
     def size(self, width: int, height: int, dark: bool = False) -> None:
         """The size of the window in CSS pixels, and the colours its user prefers."""
@@ -80,9 +80,9 @@ class Browser:
             raise AssertionError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
 
-    def wait(self, expression: str, seconds: float = 20) -> Any:
+    def wait(self, expression: str) -> Any:
         """The value of an expression as soon as it is true."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while not (value := self.read(expression)):
             if time.monotonic() > deadline:
                 raise AssertionError(
@@ -118,7 +118,7 @@ class Browser:
         path.write_bytes(base64.b64decode(self.send("Page.captureScreenshot")["data"]))
 
     def _port(self, file: Path) -> int:
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while not (file.is_file() and file.read_text().strip()):
             if time.monotonic() > deadline or self._process.poll() is not None:
                 raise AssertionError("Chromium did not start")

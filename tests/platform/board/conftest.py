@@ -1,9 +1,8 @@
-"""A board on a free port, and a browser to look at it."""
+"""A board on a free port."""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,13 +14,13 @@ from bonuslab.platform.board.server import BoardApp, listen, server_of
 
 
 @pytest.fixture
-def every_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The board looks at the files whenever it is asked."""
+def always_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The board reads the files on every request."""
     monkeypatch.setattr(grid_watch, "REFRESH_SECONDS", (0.0, 0.0))
 
 
 @pytest.fixture
-def serve(every_look: None) -> Iterator[Callable[..., str]]:
+def serve(always_read: None, wait_until: Callable[..., bool]) -> Iterator[Callable[..., str]]:
     """`serve(root, only=None, mlflow_ui=None)`: the address of a board of the grids below a folder."""
     stops: list[Callable[[], None]] = []
 
@@ -33,12 +32,10 @@ def serve(every_look: None) -> Iterator[Callable[..., str]]:
 
         def stop() -> None:
             server.should_exit = True
-            thread.join(10)
+            thread.join()
 
         stops.append(stop)
-        deadline = time.monotonic() + 20
-        while not server.started and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_until(lambda: server.started)
         return f"http://127.0.0.1:{listening.getsockname()[1]}"
 
     yield start

@@ -1,4 +1,4 @@
-"""Curves with few points tell the same as the rows; columns nobody thought of are drawn too."""
+"""Curves with few points agree with the rows; unknown columns are drawn too."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bonuslab.platform.board.columns import GROUPS, arranged, describe
-from bonuslab.platform.board.curves import Curves
-from bonuslab.platform.run.progress_table import ProgressTable
+from bonuslab.platform.board.curves import Curves, arranged
+from bonuslab.platform.board.recent_rows import RecentRows
+from bonuslab.platform.run.rows import RowWriter
 
 
 def write(path: Path, rows: np.ndarray) -> None:
@@ -39,12 +39,12 @@ def test_points_are_means_lows_and_highs_of_equal_groups(tmp_path: Path) -> None
     json.dumps(data, allow_nan=False)
 
 
-def test_few_rows_are_drawn_as_they_are_and_more_are_added(tmp_path: Path) -> None:
+def test_few_rows_are_drawn_unchanged_and_more_are_added(tmp_path: Path) -> None:
     path = tmp_path / "progress.csv"
     curves = Curves(path)
     curves.refresh()
     assert curves.as_data("win_rate") == {"rows": 0, "steps": [], "columns": []}
-    table = ProgressTable(path)
+    table = RowWriter(path)
     table.append({"env_steps": 10, "win_rate": 0.1})
     table.append({"env_steps": 20, "win_rate": 0.2})
     curves.refresh()
@@ -61,36 +61,27 @@ def test_few_rows_are_drawn_as_they_are_and_more_are_added(tmp_path: Path) -> No
 
 def test_columns_have_their_place() -> None:
     names = ["env_steps", "queue_depth", "rooms", "term/e3b/raw_mean", "entropy", "win_rate", "bonus/mean", "coverage"]
-    found = arranged(names, metric="coverage")
-    assert [column.name for column in found] == [
-        "coverage",
-        "win_rate",
-        "bonus/mean",
-        "term/e3b/raw_mean",
-        "entropy",
-        "queue_depth",
-        "rooms",
-    ]
-    assert [column.group for column in found] == [
-        "Results",
-        "Results",
-        "Bonus",
-        "Bonus",
-        "Learning",
-        "Speed",
-        GROUPS[-1],
-    ]
+    expected = ["coverage", "win_rate", "bonus/mean", "term/e3b/raw_mean", "entropy", "queue_depth", "rooms"]
+    assert arranged(names, metric="coverage") == expected
 
 
-@pytest.mark.parametrize(
-    ("name", "label"),
-    [
-        ("evaluation/greedy/win_rate", "win rate, greedy"),
-        ("term/e3b/raw_mean", "e3b"),
-        ("learn/rnd/predictor_loss", "rnd: predictor loss"),
-        ("montezuma/rooms_seen", "montezuma · rooms seen"),
-        ("line\nbreak", "line\nbreak"),
-    ],
-)
-def test_labels_are_plain(name: str, label: str) -> None:
-    assert describe(name).label == label
+@pytest.mark.parametrize("count", [1, 7, 3_000])
+def test_present_values_follow_their_definition(tmp_path: Path, count: int) -> None:
+    random = np.random.default_rng(count)
+    at = np.cumsum(random.integers(1, 100, count))
+    values = random.normal(size=count)
+    path = tmp_path / "progress.csv"
+    lines = [
+        f"{step},{value:.8g},{'0.75' if place == 0 else ''}"
+        for place, (step, value) in enumerate(zip(at, values, strict=True))
+    ]
+    path.write_text("\n".join(["env_steps,win_rate,evaluation/sampled/win_rate", *lines[: count // 2], ""]))
+    recent = RecentRows(path, ("win_rate", "evaluation/sampled/win_rate", "coverage"))
+    recent.refresh()
+    with path.open("a") as file:
+        file.write("\n".join([*lines[count // 2 :], ""]))
+    recent.refresh()
+    slow = [value for step, value in zip(at, values, strict=True) if step >= 0.9 * at[-1]]
+    assert recent.value("win_rate") == pytest.approx(sum(slow) / len(slow), rel=1e-6)
+    assert recent.value("evaluation/sampled/win_rate") == 0.75, "the last evaluation, however long ago"
+    assert recent.value("coverage") is None

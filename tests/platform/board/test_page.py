@@ -1,4 +1,4 @@
-"""The page in a real browser: what it shows, a real click on a cell, real keys, and changes on disk that appear."""
+"""The page in a real browser: contents, clicks, keys, and changes on disk."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from bonuslab.platform.run.folder import GridFolder
-from bonuslab.platform.run.progress_table import ProgressTable
+from bonuslab.platform.run.rows import RowWriter
 
 pytestmark = pytest.mark.needs("chromium")
 CURVE = "document.querySelector('.chart[data-column=\"{}\"] .curve').getAttribute('d')"
@@ -77,7 +77,7 @@ def test_shows_every_trial_and_the_curves_of_the_one_clicked(grid: GridFolder, p
     )
     page.move(box[0] + 0.5 * box[2], box[1] + box[3] / 2)
     read = page.read("document.querySelector('.chart[data-column=\"win_rate\"] output').textContent")
-    assert read == f"{rows['win_rate'].iloc[4]:.3g} at 50k", "all curves tell the value under the pointer"
+    assert read == f"{rows['win_rate'].iloc[4]:.3g} at 50k", "all curves show the value under the pointer"
 
 
 def test_shows_why_a_trial_failed_and_closes_by_key(grid: GridFolder, page: Any) -> None:
@@ -90,7 +90,7 @@ def test_shows_why_a_trial_failed_and_closes_by_key(grid: GridFolder, page: Any)
     assert page.read("document.activeElement.dataset.id") == failed
 
 
-def test_is_driven_by_keys_alone(grid: GridFolder, page: Any) -> None:
+def test_works_with_keys_alone(grid: GridFolder, page: Any) -> None:
     first = grid.trials()[0].id
     page.read(f"document.querySelector('{cell(first)}').focus()")
     for key in ("ArrowRight", "ArrowRight", "ArrowDown", "ArrowUp", "ArrowUp", "ArrowDown"):
@@ -103,30 +103,30 @@ def test_is_driven_by_keys_alone(grid: GridFolder, page: Any) -> None:
     assert page.read("location.hash").endswith(here)
 
 
-def test_changes_on_disk_appear_by_themselves(
+def test_changes_on_disk_appear(
     grid: GridFolder, page: Any, write_sample_grid: Callable[..., GridFolder]
 ) -> None:
     running = grid.trials()[-2]
     page.click(cell(running.id))
     page.wait("document.querySelectorAll('.chart').length")
     assert page.read(CURVE.format("win_rate")).count("L") == 4
-    ProgressTable(running.progress).append({"env_steps": 100_000, "win_rate": 1.0, "rooms": 7.0})
+    RowWriter(running.progress).append({"env_steps": 100_000, "win_rate": 1.0, "rooms": 7.0})
     replace(running.state(), status="finished", env_steps=100_000).write(running.state_file)
     page.wait(f"document.querySelector('{cell(running.id)}').classList.contains('finished')")
     page.wait(f"{CURVE.format('win_rate')}.split('L').length === 6 && !!document.querySelector('[data-column=rooms]')")
     assert page.read(f"document.querySelector('{cell(running.id)} .value').textContent") == "1.0"
 
     grid.path.rename(grid.path.with_name("aside"))
-    page.wait("document.querySelector('#notice').textContent.includes('not there any more')")
+    page.wait("document.querySelector('#notice').textContent.includes('no longer exists')")
     write_sample_grid(grid.path, tasks=("Corridor-R5",), seeds=(0,), rows=2)
     page.wait("document.querySelector('.matrix .name').textContent === 'Corridor-R5'")
     page.wait("document.querySelector('#notice').hidden")
     assert page.read("document.querySelectorAll('button.cell').length") == 4
-    # The browser complains about the answers in between, and rightly.
+    # The browser rightly complains about the answers in between.
     page.complaints[:] = [text for text in page.complaints if "409" not in text]
 
 
-def test_asks_nothing_while_nobody_looks(page: Any) -> None:
+def test_sends_no_requests_while_hidden(page: Any) -> None:
     hide = "Object.defineProperty(document, 'hidden', {value: %s, configurable: true})"
     page.read(f"{hide % 'true'}; document.dispatchEvent(new Event('visibilitychange')); 0")
     assert page.read("document.querySelector('#live').textContent") == "paused"

@@ -1,4 +1,4 @@
-"""The board's server: what it gives, and what it gives nobody."""
+"""The board's server: what it serves, and what it never serves."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ SECRET = "hunter2secret"
 
 @pytest.fixture
 def grid(tmp_path: Path, write_sample_grid: Callable[..., GridFolder]) -> GridFolder:
-    """A grid with a video, a run in MLflow, and secrets wherever somebody might have left them."""
+    """A grid with a video, a run in MLflow, and secrets wherever they might be."""
     folder = write_sample_grid(tmp_path / "runs" / "grid", seeds=(0,), rows=4)
     description = folder.description()
     options = {"ray_dashboard": f"http://me:{SECRET}@10.0.0.1:8265/?token={SECRET}", "password": SECRET}
     command = {"command": f"bonuslab grid --tracking-uri https://me:{SECRET}@mlflow.example"}
-    trials = [replace(trial, settings={**trial.settings, "key": SECRET}) for trial in description.trials]
+    trials = [replace(trial, config={**trial.config, "key": SECRET}) for trial in description.trials]
     trials[0] = replace(trials[0], labels={**trials[0].labels, "token": SECRET})
     folder.write(replace(description, trials=trials, commands=[command], options=options))
     first, failed = folder.trials()[0], folder.trials()[-3]
@@ -43,7 +43,7 @@ def grid(tmp_path: Path, write_sample_grid: Callable[..., GridFolder]) -> GridFo
     return folder
 
 
-def test_gives_the_page_and_the_data(grid: GridFolder, serve: Callable[..., str]) -> None:
+def test_serves_the_page_and_the_data(grid: GridFolder, serve: Callable[..., str]) -> None:
     board = serve(grid.path.parent, mlflow_ui="http://127.0.0.1:5000")
     page = requests.get(board)
     assert page.headers["content-type"].startswith("text/html")
@@ -66,7 +66,7 @@ def test_gives_the_page_and_the_data(grid: GridFolder, serve: Callable[..., str]
     assert requests.get(trial, headers={"If-None-Match": answer.headers["ETag"]}).json()["video"] is None
 
 
-def test_gives_no_secrets(grid: GridFolder, serve: Callable[..., str]) -> None:
+def test_serves_no_secrets(grid: GridFolder, serve: Callable[..., str]) -> None:
     board = serve(grid.path.parent)
     places = ["", "/api/grids", "/api/grids/grid"]
     places += [f"/api/grids/grid/trials/{trial.id}" for trial in (grid.trials()[0], grid.trials()[-3])]
@@ -95,12 +95,12 @@ PATHS_ELSEWHERE = (
 )
 
 
-def test_only_reads_and_only_what_is_its_own(grid: GridFolder, serve: Callable[..., str]) -> None:
+def test_only_reads_and_only_its_own_files(grid: GridFolder, serve: Callable[..., str]) -> None:
     board = serve(grid.path.parent)
     host, port = board.removeprefix("http://").split(":")
     for path in PATHS_ELSEWHERE:
         # Through a bare socket: a client library would tidy the path up.
-        with socket.create_connection((host, int(port)), timeout=10) as connection:
+        with socket.create_connection((host, int(port))) as connection:
             connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
             answer = b"".join(iter(lambda: connection.recv(65_536), b"")).decode()
         assert answer.split()[1] == "404", path
@@ -109,7 +109,7 @@ def test_only_reads_and_only_what_is_its_own(grid: GridFolder, serve: Callable[.
         assert requests.request(method, f"{board}/api/grids/grid").status_code == 405, method
 
 
-def test_answers_to_its_own_names_only(grid: GridFolder, serve: Callable[..., str]) -> None:
+def test_answers_to_its_own_host_names_only(grid: GridFolder, serve: Callable[..., str]) -> None:
     board = serve(grid.path.parent)
     assert requests.get(board, headers={"Host": "evil.example"}).status_code == 403
     assert requests.get(board, headers={"Host": "localhost:8600"}).status_code == 200
@@ -120,17 +120,17 @@ def test_answers_to_its_own_names_only(grid: GridFolder, serve: Callable[..., st
         assert not is_own(foreign, names), foreign
 
 
-def test_says_what_is_wrong_with_a_grid(grid: GridFolder, serve: Callable[..., str]) -> None:
+def test_reports_a_damaged_grid(grid: GridFolder, serve: Callable[..., str]) -> None:
     board = serve(grid.path.parent, only="grid")
     (grid.path / "grid.json").write_text("{")
     answer = requests.get(f"{board}/api/grids/grid")
     assert answer.status_code == 409
     assert "cannot be read" in answer.json()["problem"]
     (grid.path / "grid.json").unlink()
-    assert "not there any more" in requests.get(f"{board}/api/grids/grid").json()["problem"]
+    assert "no longer exists" in requests.get(f"{board}/api/grids/grid").json()["problem"]
 
 
-def test_a_port_in_use_is_named_and_a_free_one_found() -> None:
+def test_a_port_in_use_is_reported_and_a_free_one_found() -> None:
     with listen("127.0.0.1", 0) as taken:
         number = taken.getsockname()[1]
         with pytest.raises(InvalidInput, match=f"port {number} of 127.0.0.1 is in use"):
@@ -139,7 +139,7 @@ def test_a_port_in_use_is_named_and_a_free_one_found() -> None:
         assert PORT <= first.getsockname()[1] < second.getsockname()[1]
     with pytest.raises(InvalidInput, match="0 to 65535"):
         listen("127.0.0.1", 70_000)
-    with pytest.raises(InvalidInput, match="no address of a machine"):
+    with pytest.raises(InvalidInput, match="invalid --host"):
         listen("no such host", 0)
     with pytest.raises(InvalidInput, match="cannot listen on 203"):
         listen("203.0.113.7", 0)
@@ -162,14 +162,14 @@ def test_only_web_addresses_become_links(text: str | None, address: str | None) 
     assert web_address(text) == address
 
 
-def test_the_address_of_mlflow_is_checked() -> None:
+def test_the_mlflow_address_is_checked() -> None:
     assert given_address("127.0.0.1:5000") == "http://127.0.0.1:5000"
     assert given_address(None) is None
-    with pytest.raises(InvalidInput, match="not the address of a web page"):
+    with pytest.raises(InvalidInput, match="not a web address"):
         given_address("javascript://x")
 
 
-def test_every_file_of_the_page_is_in_the_wheel_and_loads_nothing_from_elsewhere() -> None:
+def test_every_page_file_is_in_the_wheel_and_loads_nothing_from_elsewhere() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
     (pattern,) = settings["bonuslab.platform.board"]
     folder = ROOT / "platform" / "board"

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription
-from bonuslab.platform.run.progress_table import ProgressTable
+from bonuslab.platform.run.rows import RowWriter
 from bonuslab.platform.run.state import TrialState
 
 SCOPES = {"none": "none", "rnd": "global", "e3b": "episodic", "e3b * rnd": "combined"}
@@ -47,7 +47,7 @@ def describe(task: str, bonus: str, seed: int) -> TrialDescription:
     slug = bonus.replace(" * ", "-x-")
     labels = {"task": task, "contexts": "inf", "bonus": bonus, "scope": SCOPES[bonus], "seed": str(seed), "variant": ""}
     settings = {"task": task, "bonus": bonus, "seed": seed, "preset": "laptop", "contexts": "inf"}
-    return TrialDescription(f"{task}__{slug}__c-inf__s{seed}", settings, labels)
+    return TrialDescription(f"{task}__{slug}__c-inf__s{seed}", settings, {"total_env_steps": TOTAL_STEPS}, labels)
 
 
 def write_trial(
@@ -55,7 +55,7 @@ def write_trial(
 ) -> None:
     """Rows and state of one trial; `done` of its `rows` rows are there."""
     place = folder.trial(trial.id)
-    table = ProgressTable(place.progress)
+    table = RowWriter(place.progress)
     level = LEVELS[trial.labels["scope"]] * random.uniform(0.9, 1.1)
     steps_a_row = TOTAL_STEPS // rows
     for row in range(1, done + 1):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -84,16 +83,16 @@ def test_the_next_run_repeats_nothing_but_what_failed(troubled: tuple[Path, list
     assert all(state == before[trial] for trial, state in after.items() if "broken" not in trial)
 
 
-def test_ctrl_c_saves_what_there_is(tmp_path: Path, tiny: ModuleType) -> None:
+def test_ctrl_c_saves_what_there_is(tmp_path: Path, tiny: ModuleType, wait_until: Callable[..., bool]) -> None:
     scale = tiny.tiny_scale(["none", "e3b"], 2_000, checkpoint_every_steps=10**9)
     path = tmp_path / "grid"
 
     def interrupt() -> None:
-        while not any(len(trial.rows()) >= 2 for trial in GridFolder(path).trials()):
-            time.sleep(0.2)
+        wait_until((path / "grid.json").exists)
+        wait_until(lambda: any(len(trial.rows()) >= 2 for trial in GridFolder(path).trials()))
         os.kill(os.getpid(), signal.SIGINT)
 
-    threading.Timer(1.0, interrupt).start()
+    threading.Thread(target=interrupt).start()
     display = tiny.Notes()
     folder, outcome = tiny.drive(path, scale, display)
     assert outcome.signal == signal.SIGINT

@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -19,17 +18,10 @@ from ray.cluster_utils import Cluster
 
 from bonuslab.platform.run.folder import GridFolder, TrialFolder
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(1_200)]
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(3_600)]
 HERE = Path(__file__).parent
 SCRIPT = HERE.parents[2] / "experiments" / "minihack_grid.py"
 SMALL = ("envs_per_batch=4", "unroll_length_steps=8", "minibatches=2", "passes=1")
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 400.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.2)
 
 
 def grid_command(folder: Path, *words: str) -> list[str]:
@@ -38,7 +30,7 @@ def grid_command(folder: Path, *words: str) -> list[str]:
     return [sys.executable, str(SCRIPT), *selection, *numbers, "--address", "local", "--out", str(folder), *words]
 
 
-def test_a_killed_driver_costs_no_finished_trial(tmp_path: Path) -> None:
+def test_a_killed_driver_costs_no_finished_trial(tmp_path: Path, wait_until: Callable[..., bool]) -> None:
     """`kill -9` in the middle, a second driver meanwhile, and the same command again from another directory."""
     path = tmp_path / "grid"
     elsewhere = tmp_path / "elsewhere"
@@ -85,7 +77,9 @@ def test_a_killed_driver_costs_no_finished_trial(tmp_path: Path) -> None:
     assert runs >= 3
 
 
-def test_a_machine_dies_and_the_grid_completes(tmp_path: Path, tiny: ModuleType) -> None:
+def test_a_machine_dies_and_the_grid_completes(
+    tmp_path: Path, tiny: ModuleType, wait_until: Callable[..., bool]
+) -> None:
     """Three machines; the trials of the one that dies go on elsewhere, from checkpoints that were sent to the head."""
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
     try:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bonuslab.platform.grid.recorder import Recorder
-from bonuslab.platform.grid.terminal import GridTable, seconds_left, summary_line, table_lines
+from bonuslab.platform.grid.terminal import GridTable, summary_line, table_lines
 from bonuslab.platform.pictures.live_lines import LiveLines
 from bonuslab.platform.run.folder import GridFolder
 from bonuslab.platform.run.state import TrialState
@@ -46,16 +46,12 @@ def test_a_small_terminal_gets_a_row_for_every_bonus(sample: GridFolder) -> None
     assert all(len(line) <= 60 for line in lines)
 
 
-def test_time_left_is_shared_among_the_slots() -> None:
-    done = TrialState("finished", 100, 100, 50.0)
-    half = TrialState("running", 50, 100, 50.0)
-    new = TrialState("waiting", 0, 100)
-    assert seconds_left([done], 2) == 0
-    assert seconds_left([new, new], 2) == float("inf")
-    assert seconds_left([half], 4) == 50.0
-    # The new ones are taken to run at the mean of 2 and 1 steps a second: 50 s + 3 × 66.7 s of work.
-    assert seconds_left([done, half, new, new, new], 2) == pytest.approx(125.0)
-    assert summary_line({"a": done, "b": half}, 1) == "1 of 2 trials finished, 1 running, 75%, 0:50 left"
+def test_summary_counts_trials_and_time() -> None:
+    states = {"a": TrialState("finished", 100, 100, 50.0), "b": TrialState("running", 50, 100, 50.0)}
+    bonuses = {"a": "rnd", "b": "e3b"}
+    assert summary_line(states, bonuses, 1) == "1 of 2 trials finished, 1 running, 75%, 0:50 left"
+    new = {trial: TrialState("waiting", 0, 100) for trial in states}
+    assert summary_line(new, bonuses, 1).endswith("0%, - left")
 
 
 def test_a_pipe_gets_a_line_now_and_then_and_one_for_each_finished_trial(sample: GridFolder) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from bonuslab.platform.report import write_report
 from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription
-from bonuslab.platform.run.progress_table import ProgressTable
+from bonuslab.platform.run.rows import RowWriter
 from bonuslab.platform.run.state import Status, TrialState
 
 TOTAL = 1_000
@@ -25,13 +25,14 @@ SCOPES = {
 
 def describe(bonus: str, seed: int, task: str = "MultiRoom-N6-Lava", contexts: str = "inf") -> TrialDescription:
     labels = {"task": task, "contexts": contexts, "bonus": bonus, "scope": SCOPES[bonus], "seed": str(seed)}
-    return TrialDescription(f"{task}__{bonus.replace(' * ', '-x-')}__c-{contexts}__s{seed}", {"seed": seed}, labels)
+    name = f"{task}__{bonus.replace(' * ', '-x-')}__c-{contexts}__s{seed}"
+    return TrialDescription(name, {"seed": seed}, {"lr": 0.001}, labels)
 
 
 def write_rows(folder: GridFolder, trial: TrialDescription, values: dict[str, list[float]], status: Status) -> None:
     """A trial whose columns have these values at equal steps; the last step is `TOTAL` where it has finished."""
     place = folder.trial(trial.id)
-    table = ProgressTable(place.progress)
+    table = RowWriter(place.progress)
     number = len(next(iter(values.values()), []))
     for row in range(number):
         table.append({"env_steps": (row + 1) * 100} | {name: column[row] for name, column in values.items()})

@@ -201,7 +201,7 @@ def test_command(
     assert "did you mean win_rate" in capsys.readouterr().err
     shutil.rmtree(tmp_path / "runs")
     assert main(["report"]) == 2
-    assert "there is no grid" in capsys.readouterr().err
+    assert "there is no run" in capsys.readouterr().err
 
 
 def test_latex_escapes_what_latex_would_read() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from bonuslab.platform.report import trial_results
 from bonuslab.platform.report.curves import POINTS, average, curve_column, evolution
 from bonuslab.platform.report.trial_results import Series, contexts_order, load
-from bonuslab.platform.run.folder import GridFolder, TrialDescription
+from bonuslab.platform.run.folder import GridFolder
 
 
 def first_trial(folder: GridFolder) -> trial_results.Trial:
@@ -57,7 +58,7 @@ def test_variants_and_contexts_name_methods_and_tasks_only_where_they_vary(
     folder = make_grid(tmp_path / "plain", [(plain, {}, "waiting")])
     assert (first_trial(folder).method, first_trial(folder).unit) == ("e3b", "MultiRoom-N6-Lava")
     other = trial_of("e3b", 1)
-    other = TrialDescription(other.id, other.settings, other.labels | {"variant": "no penalty"})
+    other = replace(other, labels=other.labels | {"variant": "no penalty"})
     results, _ = load(
         make_grid(tmp_path / "varied", [(plain, {}, "waiting"), (other, {}, "waiting")]), lambda columns: "win_rate"
     )

@@ -1,14 +1,12 @@
-"""The progress line and progress.csv."""
+"""The progress line."""
 
 from __future__ import annotations
 
 import io
-from pathlib import Path
 
 import pytest
 
 from bonuslab.platform.run.progress import Progress, duration, progress_bar, progress_text
-from bonuslab.platform.run.progress_table import ProgressTable
 from bonuslab.platform.run.results import outcome_text
 
 ROW = {
@@ -75,36 +73,12 @@ def test_piped_output_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.4, "0:00"), (59.6, "1:00"), (3600, "1:00:00"), (7384, "2:03:04"), (float("inf"), "-")]
+    ("seconds", "text"), [(0.4, "0:00"), (59.6, "1:00"), (3600, "1:00:00"), (7384, "2:03:04"), (float("inf"), "-"), (None, "-")]
 )
-def test_duration(seconds: float, text: str) -> None:
+def test_duration(seconds: float | None, text: str) -> None:
     assert duration(seconds) == text
 
 
 def test_bar_has_one_length_and_fills_up() -> None:
     assert {len(progress_bar(share)) for share in (-1, 0, 0.013, 0.5, 0.999, 1, 2)} == {21}
     assert progress_bar(0.5).count("█") == 10
-
-
-def test_table_grows_columns_and_keeps_rows(tmp_path: Path) -> None:
-    table = ProgressTable(tmp_path / "progress.csv")
-    table.append({"env_steps": 10, "episode_return": 0.5})
-    table.append({"env_steps": 20, "entropy": 1 / 3})
-    table.append({"env_steps": 30, "episode_return": -1.0, "entropy": 0.25})
-    expected = "env_steps,episode_return,entropy\n10,0.5,\n20,,0.33333333\n30,-1,0.25\n"
-    assert (tmp_path / "progress.csv").read_text() == expected
-    assert ProgressTable(tmp_path / "progress.csv").rows()[1] == {
-        "env_steps": "20",
-        "episode_return": "",
-        "entropy": "0.33333333",
-    }
-
-
-def test_cutting_forgets_later_rows_and_a_half_written_one(tmp_path: Path) -> None:
-    path = tmp_path / "progress.csv"
-    path.write_text("env_steps,entropy\n10,1\n20,2\n30,3\n40,")
-    table = ProgressTable(path)
-    assert table.cut_after(20) == {"env_steps": "20", "entropy": "2"}
-    table.append({"env_steps": 25, "entropy": 5})
-    assert path.read_text() == "env_steps,entropy\n10,1\n20,2\n25,5\n"
-    assert table.cut_after(0) is None

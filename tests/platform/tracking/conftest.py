@@ -1,4 +1,4 @@
-"""Small grids, and MLflow databases that are made once: a new one costs seconds."""
+"""Small grids, and an MLflow database that is created once, since that takes seconds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bonuslab.platform.run.folder import GridFolder, TrialFolder
-from bonuslab.platform.run.progress_table import ProgressTable
+from bonuslab.platform.run.rows import RowWriter
 from bonuslab.platform.tracking.delivery import Delivery
 from bonuslab.platform.tracking.store import DATABASE, store_of
 
@@ -49,7 +49,7 @@ def grid(make_grid: Callable[..., GridFolder]) -> GridFolder:
 
 @pytest.fixture(scope="session")
 def deliver() -> Callable[..., str | None]:
-    """What `bonuslab track` does, by a process that knows nothing of earlier ones."""
+    """Deliver as `bonuslab track` does, in a process without memory of earlier ones."""
 
     def work(folder: GridFolder, tracking_uri: str | None = None, driven: bool = True) -> str | None:
         delivery = Delivery(folder, store_of(folder, tracking_uri))
@@ -63,11 +63,11 @@ def deliver() -> Callable[..., str | None]:
 
 @pytest.fixture(scope="session")
 def append_row() -> Callable[..., None]:
-    """One more row of progress, and the state that goes with it."""
+    """Append a row and update the state."""
 
     def append(trial: TrialFolder, steps: int, **columns: float) -> None:
         row = {"env_steps": steps, "win_rate": 0.5, "wall_seconds": steps / 2_000} | columns
-        ProgressTable(trial.progress).append(row)
+        RowWriter(trial.progress).append(row)
         state = trial.state()
         state.env_steps = steps
         state.write(trial.state_file)
@@ -76,7 +76,7 @@ def append_row() -> Callable[..., None]:
 
 
 class Contents:
-    """What is in a store, read with MLflow's own client."""
+    """The content of a store, read with MLflow's own client."""
 
     def __init__(self, uri: str) -> None:
         from bonuslab.platform.tracking.connection import MlflowClient
@@ -95,7 +95,7 @@ class Contents:
         return found[0]
 
     def steps(self, trial: TrialFolder, metric: str = "win_rate") -> list[int]:
-        """Steps of everything that was logged for a metric, in the order of logging."""
+        """Steps of all logged values of a metric, in order."""
         return [point.step for point in self.client.get_metric_history(self.run(trial).info.run_id, metric)]
 
 

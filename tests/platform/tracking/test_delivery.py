@@ -1,4 +1,4 @@
-"""A grid's files in a real MLflow store: everything once, whatever happened in between."""
+"""A grid's files in a real MLflow store: everything once, despite interruptions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bonuslab.platform.run.folder import GridFolder
-from bonuslab.platform.run.progress_table import ProgressTable
+from bonuslab.platform.run.rows import RowWriter
 from bonuslab.platform.tracking import delivery as delivery_module
 from bonuslab.platform.tracking.cursor import read_cursor, undelivered
 from bonuslab.platform.tracking.delivery import Busy, Delivery
@@ -52,7 +52,7 @@ def test_everything_is_delivered(grid: GridFolder, deliver: Deliver, contents: A
     assert store.steps(finished) == [25_000, 50_000, 75_000, 100_000]
     points = store.client.get_metric_history(run.info.run_id, "win_rate")
     assert [point.value for point in points] == pytest.approx(finished.rows()["win_rate"].tolist())
-    # Times are those of the training: 2,000 steps a second.
+    # Times are those of the training: 2,000 steps per second.
     assert [point.timestamp - run.info.start_time for point in points] == [12_500, 25_000, 37_500, 50_000]
     assert store.steps(finished, "evaluation/greedy/win_rate") == [100_000]
     assert store.run(failed).info.status == "FAILED"
@@ -92,7 +92,7 @@ def test_second_delivery_adds_nothing(grid: GridFolder, deliver: Deliver, conten
     assert read_cursor(grid.trials()[0].tracking_file, DATABASE).last_step == 100_000
 
 
-def test_batch_that_arrived_without_an_answer_is_not_doubled(
+def test_unacknowledged_batch_is_not_duplicated(
     grid: GridFolder, deliver: Deliver, contents: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from bonuslab.platform.tracking.connection import Connection
@@ -106,7 +106,7 @@ def test_batch_that_arrived_without_an_answer_is_not_doubled(
     monkeypatch.setattr(Connection, "log_metrics", cut)
     problem = deliver(grid)
     assert problem is not None
-    assert "does not answer" in problem
+    assert "does not respond" in problem
     monkeypatch.undo()
     assert deliver(grid) is None
     for trial in grid.trials()[:3]:
@@ -121,7 +121,7 @@ def test_rows_after_a_restored_checkpoint_are_not_logged_again(
     work = Delivery(grid, store_of(grid))
     assert work.deliver(driven=True) is None
     assert contents(grid).steps(running) == [25_000, 50_000]
-    ProgressTable(running.progress).cut_after(25_000)
+    RowWriter(running.progress).cut_after(25_000)
     append_row(running, 40_000)
     append_row(running, 60_000, rooms=3.0)  # a column that is new, and a file that was rewritten
     assert work.deliver(driven=True) is None
@@ -145,15 +145,15 @@ def test_status_changes_back_and_forth(grid: GridFolder, deliver: Deliver, conte
     assert contents(grid).run(failed).data.tags["status"] == "running"
 
 
-def test_many_rows_are_sent_in_whole_rows(
+def test_requests_hold_complete_rows(
     grid: GridFolder, deliver: Deliver, contents: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delivery_module, "METRICS_A_REQUEST", 25)
+    monkeypatch.setattr(delivery_module, "METRICS_PER_REQUEST", 25)
     assert deliver(grid) is None
     assert contents(grid).steps(grid.trials()[0], "entropy") == [25_000, 50_000, 75_000, 100_000]
 
 
-def test_numbers_arrive_where_files_cannot_be_put(
+def test_metrics_arrive_if_files_cannot(
     grid: GridFolder, deliver: Deliver, contents: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from bonuslab.platform.tracking.connection import Connection
@@ -188,7 +188,7 @@ def test_another_store_gets_everything(
     assert contents(grid, uri).steps(grid.trials()[0]) == [25_000, 50_000, 75_000, 100_000]
 
 
-def test_grids_of_one_name_meet_in_one_store_and_stay_apart(
+def test_grids_of_one_name_stay_apart_in_one_store(
     make_grid: Callable[..., GridFolder], deliver: Deliver, contents: Any
 ) -> None:
     first, second = make_grid("one/grid"), make_grid("two/grid")
@@ -214,12 +214,12 @@ def test_only_one_process_delivers(grid: GridFolder) -> None:
     second.close()
 
 
-def test_unusable_stores_give_one_sentence(
+def test_unusable_stores_are_reported_in_one_sentence(
     grid: GridFolder, deliver: Deliver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from bonuslab.platform.tracking import connection
 
-    monkeypatch.setattr(connection, "_SECONDS_FOR_A_LOCK", 0.1)
+    monkeypatch.setattr(connection, "_LOCK_SECONDS", 0.1)
     other = sqlite3.connect(grid.path / DATABASE)
     other.execute("BEGIN EXCLUSIVE")
     assert "is locked by another program" in str(deliver(grid))
@@ -229,13 +229,13 @@ def test_unusable_stores_give_one_sentence(
     (tmp_path / "junk.db").write_text("junk" * 1_000)
     assert "not a database" in str(deliver(grid, f"sqlite:///{tmp_path}/junk.db"))
     refused = str(deliver(grid, "http://me:secret@127.0.0.1:9"))
-    assert "does not answer" in refused
+    assert "does not respond" in refused
     assert "secret" not in refused
     assert deliver(grid) is None
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("raised", "expected"),
     [
         ("(sqlite3.OperationalError) attempt to write a readonly database", "read-only"),
         ("(sqlite3.OperationalError) database or disk is full", "the disk is full"),
@@ -244,7 +244,7 @@ def test_unusable_stores_give_one_sentence(
         ("something new at http://me:secret@host\nwith a second line", "something new at http://***@host"),
     ],
 )
-def test_problems_have_plain_words(grid: GridFolder, text: str, expected: str) -> None:
-    told = sentence(RuntimeError(text), store_of(grid))
-    assert expected in told
-    assert "\n" not in told
+def test_problems_are_plain(grid: GridFolder, raised: str, expected: str) -> None:
+    text = sentence(RuntimeError(raised), store_of(grid))
+    assert expected in text
+    assert "\n" not in text

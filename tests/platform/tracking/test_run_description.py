@@ -1,4 +1,4 @@
-"""Grids and trials in MLflow's words."""
+"""Grids and trials in MLflow's terms."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bonuslab.platform.tracking.comparison import view_state
 from bonuslab.platform.tracking.identity import grid_identity, trial_identity
 
 LABELS = {"task": "MultiRoom-N6-S5", "contexts": "inf", "bonus": "e3b * rnd", "scope": "combined", "seed": "0"}
-TRIAL = TrialDescription("t", {"task": "MultiRoom-N6-S5", "seed": 0}, LABELS)
+TRIAL = TrialDescription("t", {"task": "MultiRoom-N6-S5", "seed": 0}, {}, LABELS)
 COMMAND = {"command": "bonuslab grid --tracking-uri http://u:secret@h", "time": "2026", "git_commit": "abc"}
 GRID = GridDescription("grid", "minihack_grid", "laptop", [TRIAL], [COMMAND], {"id": "1234"})
 
 
-def test_trials_have_human_names() -> None:
+def test_trials_have_readable_names() -> None:
     assert words.trial_name(TRIAL) == "e3b * rnd · MultiRoom-N6-S5 · seed 0"
     few = replace(TRIAL, labels={**LABELS, "contexts": "3", "variant": "no clip"})
     assert words.trial_name(few) == "e3b * rnd · MultiRoom-N6-S5 · 3 contexts · no clip · seed 0"
@@ -27,7 +27,7 @@ def test_trials_have_human_names() -> None:
     assert words.series(replace(TRIAL, labels={"bonus": "none", "scope": "none"})) == "none"
 
 
-def test_tags_tell_everything_but_secrets() -> None:
+def test_tags_hold_everything_but_secrets() -> None:
     tags = words.trial_tags(GRID, TRIAL, "1234", "t", "parent")
     expected = {"scale": "laptop", "experiment": "minihack_grid", "git_commit": "abc", "bonuslab.kind": "trial"}
     assert {**LABELS, **expected}.items() <= tags.items()
@@ -36,28 +36,23 @@ def test_tags_tell_everything_but_secrets() -> None:
 
 
 def test_settings_are_flattened_and_shortened() -> None:
-    settings = {
+    config = {
         "seed": 3,
-        "algorithm": "impala",
-        "preset": "laptop",
-        "plan": None,
+        "resources": None,
         "plugins": ["a.py", "b.py"],
-        "overrides": [["learning_rate", 0.1], ["surrogate_clip", None]],
-        "network": {"lstm": True},
+        "hyperparameters": {"lr": 0.1},
+        "env": {"max_steps": 200},
         "long": "x" * 10_000,
     }
-    presets = {"impala laptop": {"learning_rate": 0.2, "discount": 0.99}}
-    flat = words.parameters(replace(GRID, options={"presets": presets}), replace(TRIAL, settings=settings))
+    values = {"lr": 0.1, "gamma": 0.99, "clip_param": None}
+    flat = words.parameters(replace(TRIAL, config=config, hyperparameters=values))
     assert flat.pop("long") == "x" * 6_000
     assert flat == {
         "seed": "3",
-        "algorithm": "impala",
-        "preset": "laptop",
         "plugins": "a.py, b.py",
-        "overrides.learning_rate": "0.1",
-        "network.lstm": "True",
-        "numbers.learning_rate": "0.1",
-        "numbers.discount": "0.99",
+        "env.max_steps": "200",
+        "hyperparameters.lr": "0.1",
+        "hyperparameters.gamma": "0.99",
     }
     assert words.metric_name("term/noveld(c=0.1)/raw_mean") == "term/noveld_c_0.1_/raw_mean"
 
@@ -73,7 +68,7 @@ def test_settings_are_flattened_and_shortened() -> None:
         ("failed", 3, True, "FAILED"),
     ],
 )
-def test_status_follows_the_status(status: str, attempts: int, driven: bool, mlflow_status: str | None) -> None:
+def test_status_of_a_trial(status: str, attempts: int, driven: bool, mlflow_status: str | None) -> None:
     state = TrialState(status=status, attempts=attempts)  # type: ignore[arg-type]
     assert words.run_status(state, driven) == mlflow_status
 
@@ -86,7 +81,7 @@ def test_status_of_the_grid() -> None:
     assert words.grid_status([finished], True) == "FINISHED"
 
 
-def test_a_trial_begun_anew_is_another_one() -> None:
+def test_a_restarted_trial_is_another_one() -> None:
     assert grid_identity(GRID) == "1234"
     assert trial_identity(GRID, "t") == "t"
     assert trial_identity(replace(GRID, options={"generations": {"t": 2}}), "t") == "t.2"
@@ -96,7 +91,7 @@ def test_a_trial_begun_anew_is_another_one() -> None:
     assert grid_identity(unnamed) == grid_identity(replace(unnamed, commands=[COMMAND, COMMAND]))
 
 
-def test_comparison_begins_with_the_headline_number() -> None:
+def test_comparison_begins_with_the_headline_metric() -> None:
     state = view_state(replace(GRID, options={"metric": "rooms"}), "1234")
     assert [chart["metricKey"] for chart in state["compareRunCharts"]][:2] == ["rooms", "win_rate"]
     assert state["groupBy"]["groupByKeys"] == [{"mode": "tag", "groupByData": "series"}]

@@ -1,4 +1,4 @@
-"""Which store a grid is tracked in, and which URIs are refused."""
+"""Which store a grid uses, and which URIs are refused."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def test_name_and_key_hold_no_credentials(folder: GridFolder) -> None:
     assert store.is_server
 
 
-def test_grid_says_where_it_is_tracked(folder: GridFolder) -> None:
+def test_grid_names_its_store(folder: GridFolder) -> None:
     description = folder.description()
     folder.write(replace(description, options={OPTION: "http://host:5000"}))
     assert store_of(folder).uri == "http://host:5000"
     assert store_of(folder, "http://other:5000").uri == "http://other:5000"
     folder.write(replace(description, options={OPTION: "http://***@host:5000"}))
-    with pytest.raises(InvalidInput, match="give --tracking-uri"):
+    with pytest.raises(InvalidInput, match="pass it with --tracking-uri"):
         store_of(folder)
 
 

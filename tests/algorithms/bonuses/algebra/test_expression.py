@@ -1,4 +1,4 @@
-"""Bonus expressions as text: what they mean, how they print, and where mistakes are."""
+"""Bonus expressions: parsing, printing, and the position of errors."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from bonuslab.algorithms.bonuses import PRESETS, load_plugin, parse, registered
+from bonuslab.algorithms.bonuses import PRESETS, parse, registered
 from bonuslab.algorithms.bonuses.algebra.expression import parameter_types
 from bonuslab.algorithms.bonuses.algebra.parser import MAX_DEPTH
+from bonuslab.algorithms.extensions import load_plugin
 from bonuslab.envs.errors import InvalidInput
 
 load_plugin(Path(__file__).parents[1] / "toy_bonuses.py")
@@ -40,7 +41,7 @@ def message(text: str) -> str:
         (" \ttoy.age\n+ toy.both ", AGE + BOTH),
     ],
 )
-def test_text_and_python_mean_the_same(text, expected):
+def test_text_and_python_are_equivalent(text, expected):
     assert parse(text) == expected
     assert parse(str(expected)) == expected
     assert hash(parse(text)) == hash(expected)
@@ -84,7 +85,7 @@ def test_random_expressions_print_and_parse_back():
         assert str(parse(str(bonus))) == str(bonus)
 
 
-def test_parameters_by_place_and_by_name_take_the_declared_types():
+def test_positional_and_keyword_parameters_have_the_declared_types():
     bonus = parse("toy.options(toy.age + toy.both, 1e3, 2, TRUE, word, kind=square)")
     assert bonus.parameters() == {
         "inner": AGE + BOTH, "size": 1000, "rate": 2.0, "deep": True, "label": "word", "kind": "square",
@@ -109,19 +110,19 @@ def test_parameters_by_place_and_by_name_take_the_declared_types():
         ("toy.age *", 10, ["ends"]),
         ("+ toy.age", 1, ["'+'"]),
         ("toy.age toy.age", 9, ["expected + or *"]),
-        ("toy.age)", 8, ["closes nothing"]),
+        ("toy.age)", 8, ["unmatched )"]),
         ("(toy.age", 9, ["expected )"]),
         ("toy.age(", 9, ["ends"]),
         ("toy.age(1,)", 11, ["')'"]),
         ("toy.age(1 2)", 11, ["expected , or )"]),
-        ("toy.age(offset=1, offset=2)", 19, ["twice"]),
-        ("toy.age(1, 2)", 12, ["takes offset and no more"]),
-        ("toy.options(inner=toy.age, 3)", 28, ["cannot follow"]),
+        ("toy.age(offset=1, offset=2)", 19, ["repeated"]),
+        ("toy.age(1, 2)", 12, ["takes only offset"]),
+        ("toy.options(inner=toy.age, 3)", 28, ["positional argument after keyword"]),
         ("toy.both(x=1)", 10, ["takes no parameters"]),
         ("toy.both(1)", 10, ["takes no parameters"]),
-        ("toy.options", 1, ["needs inner"]),
-        ("toy.options(3)", 13, ["no bonus itself"]),
-        ("toy.options(toy.age, 1.5)", 22, ["whole number"]),
+        ("toy.options", 1, ["requires inner"]),
+        ("toy.options(3)", 13, ["not a bonus itself"]),
+        ("toy.options(toy.age, 1.5)", 22, ["integer"]),
         ("toy.options(toy.age, 1e30)", 22, ["too large"]),
         ("toy.options(toy.age, -1)", 1, ["must not be negative"]),
         ("toy.options(toy.age, rate=fast)", 27, ["must be a number"]),
@@ -130,8 +131,8 @@ def test_parameters_by_place_and_by_name_take_the_declared_types():
         ("toy.options(toy.age, kind=squar)", 27, ["did you mean square?"]),
         ("toy.options(toy.age, kind=toy.age*toy.age)", 27, ["round", "square"]),
         ("e3b_x_rnd(1)", 1, ["preset", "no parameters"]),
-        ("toy.age - toy.both", 9, ["no subtraction"]),
-        ("toy.age / 2", 9, ["no division"]),
+        ("toy.age - toy.both", 9, ["subtraction is not supported"]),
+        ("toy.age / 2", 9, ["division is not supported"]),
         ("-toy.age", 2, ["number after the sign"]),
         ("7", 1, ["number alone"]),
         ("toy.age + 1", 11, ["multiply"]),
@@ -143,14 +144,14 @@ def test_parameters_by_place_and_by_name_take_the_declared_types():
         ("toy.agé", 7, ["'é'"]),
         ("٣ * toy.age", 1, ["'٣'"]),
         ("toy.age × toy.error", 9, ["'×'"]),
-        ("toy.age\x00", 8, ["no meaning"]),
-        ('"toy.age"', 1, ["quoted text"]),
-        ('toy.options(toy.age, label="abc)', 28, ["no end"]),
+        ("toy.age\x00", 8, ["unexpected character"]),
+        ('"toy.age"', 1, ["quoted string"]),
+        ('toy.options(toy.age, label="abc)', 28, ["unterminated string"]),
         ('toy.options(toy.age, label="\\x")', 28, ["escape"]),
         ("toy..age", 4, ["not a number"]),
     ],
 )
-def test_mistakes_show_their_place(text, where, parts):
+def test_errors_show_their_position(text, where, parts):
     error = message(text)
     for part in parts:
         assert part in error
@@ -164,7 +165,7 @@ def test_mistakes_show_their_place(text, where, parts):
 
 @pytest.mark.parametrize("count", [MAX_DEPTH + 1, 1000, 4900])
 @pytest.mark.parametrize("opening", ["(", "toy.options("])
-def test_deep_nesting_is_refused_without_exhausting_the_stack(count, opening):
+def test_deep_nesting_is_rejected(count, opening):
     text = opening * count + "toy.age" + ")" * count
     assert ("nested deeper" if len(text) <= 10_000 else "too long") in message(text)
 
@@ -201,7 +202,7 @@ def test_code_is_never_evaluated(text, monkeypatch):
     evaluate = builtins.eval
 
     def refuse_text(code, *spaces):
-        # `typing` evaluates the annotations of the bonus's class, which it has compiled before.
+        # `typing` evaluates the annotations of the bonus's class, which are compiled.
         assert not isinstance(code, str), "Python was evaluated"
         return evaluate(code, *spaces)
 
@@ -210,7 +211,7 @@ def test_code_is_never_evaluated(text, monkeypatch):
     assert "^ character" in message(text)
 
 
-def test_random_text_is_parsed_or_refused_with_a_place():
+def test_random_text_parses_or_fails_with_a_position():
     rng = random.Random(1)
     pieces = ["toy.age", "toy.error", "(", ")", "*", "+", "-", "2", "1e5", ",", "=", "power", " ", '"', ".", "é", "\\"]
     for _ in range(3000):

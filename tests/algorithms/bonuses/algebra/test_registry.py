@@ -10,6 +10,7 @@ import pytest
 from bonuslab.algorithms import bonuses
 from bonuslab.algorithms.bonuses import Bonus, register, registered
 from bonuslab.algorithms.bonuses.algebra import registry as registry_module
+from bonuslab.algorithms.bonuses.algebra.expression import parameter_types
 from bonuslab.algorithms.bonuses.algebra.registry import bonus_class
 from bonuslab.envs.errors import InvalidInput
 
@@ -58,6 +59,21 @@ def test_a_bonus_must_describe_itself(missing):
     del described[missing]
     with pytest.raises(TypeError, match=missing):
         register("made.bare")(type("Bare", (Bonus,), described))
+
+
+def test_scopes_and_names_of_presets_are_checked():
+    with pytest.raises(InvalidInput, match=r"unknown scope of bonus 'made\.scope': 'episodc'; did you mean episodic"):
+        make("made.scope", scope="episodc")
+    with pytest.raises(InvalidInput, match="name of a preset"):
+        make("e3b_x_rnd")
+
+
+def test_types_written_as_text_are_resolved_when_the_class_is_registered():
+    made = make("made.text", __annotations__={"size": "int"}, size=3, __module__=__name__)
+    assert parameter_types(made) == {"size": int}
+    with pytest.raises(InvalidInput, match=r"'made\.unknown': .* name 'Missing' is not defined"):
+        make("made.unknown", __annotations__={"size": "Missing"}, size=3, __module__=__name__)
+    assert "made.unknown" not in registered()
 
 
 def test_taken_and_unknown_names():

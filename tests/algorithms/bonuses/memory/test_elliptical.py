@@ -1,4 +1,4 @@
-"""The elliptical bonus equals the explicit inverse, however episodes are cut, batched, scaled or prolonged."""
+"""The elliptical bonus equals the explicit inverse for any fragments, batches, scales and lengths."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def precise(features: np.ndarray) -> np.ndarray:
 
 
 def in_blocks(features: np.ndarray, length: int) -> np.ndarray:
-    """Bonuses with ridge 1 of one episode handed over in blocks of `length`."""
+    """Bonuses with ridge 1 of one episode in blocks of `length`."""
     memory, bonus = EllipticalMemory(), []
     for start in range(0, len(features), length):
         block, memory = memory.extend(features[start : start + length])
@@ -77,14 +77,14 @@ def run(trajectory: Trajectory, features: torch.Tensor, lengths: list[int], pay_
 
 @pytest.mark.parametrize("pay_first", [False, True])
 @pytest.mark.parametrize("lengths", [[60], [20, 20, 20], [1] * 60, [7, 13, 1, 30, 9]])
-def test_equals_the_explicit_inverse_however_fragments_are_cut(lengths: list[int], pay_first: bool) -> None:
+def test_equals_the_explicit_inverse_for_any_fragment_lengths(lengths: list[int], pay_first: bool) -> None:
     trajectory = Trajectory(num_envs=3, num_steps=60, seed=1, mean_episode=15)
     features = torch.randn(60, 3, 10, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     expected = literal_trajectory(trajectory, features.numpy(), pay_first)
     np.testing.assert_allclose(run(trajectory, features, lengths, pay_first), expected, rtol=1e-9, atol=1e-12)
 
 
-def test_cuts_and_envs_make_no_difference_across_the_switch_to_the_root() -> None:
+def test_fragments_and_batching_do_not_matter_across_the_switch_to_the_root() -> None:
     trajectory = Trajectory(num_envs=4, num_steps=700, seed=2, mean_episode=300)
     features = torch.randn(700, 4, 24, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     whole = run(trajectory, features, [700])
@@ -135,7 +135,7 @@ def test_five_thousand_steps_of_one_episode() -> None:
     np.testing.assert_allclose(in_blocks(features, 333), bonus, rtol=1e-9)
 
 
-def test_one_state_visited_for_ever_pays_inverse_counts() -> None:
+def test_one_repeated_state_gives_inverse_counts() -> None:
     features = np.zeros((5000, 3))
     features[:, 1] = 1 / np.sqrt(RIDGE)
     np.testing.assert_allclose(in_blocks(features, 80), 1 / (np.arange(5000) + RIDGE), rtol=1e-10)
@@ -151,7 +151,7 @@ def test_float32_features_are_used_in_double_precision() -> None:
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), 1e200])
-def test_features_that_are_not_finite_are_named(bad: float) -> None:
+def test_non_finite_features_are_reported(bad: float) -> None:
     trajectory = Trajectory(num_envs=2, num_steps=10)
     features = torch.ones(10, 2, 4, dtype=torch.float64)
     features[3, 1, 2] = bad
@@ -159,7 +159,7 @@ def test_features_that_are_not_finite_are_named(bad: float) -> None:
         run(trajectory, features, [10])
 
 
-def test_memory_stays_bounded_and_is_dropped_with_its_episode() -> None:
+def test_memory_is_bounded_and_reset_at_the_end_of_the_episode() -> None:
     rng = np.random.default_rng(6)
     memory, sizes = EllipticalMemory(), []
     for _ in range(60):
@@ -171,7 +171,7 @@ def test_memory_stays_bounded_and_is_dropped_with_its_episode() -> None:
     assert memory.extend(np.ones((5, 200)), keep=False)[1] == EllipticalMemory()
 
 
-def test_a_gap_starts_the_episode_anew() -> None:
+def test_a_lost_fragment_restarts_the_episode() -> None:
     trajectory = Trajectory(num_envs=1, num_steps=30, mean_episode=10**9)
     features = torch.randn(30, 1, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
     fragments = trajectory.cut([10, 10, 10])
@@ -182,7 +182,7 @@ def test_a_gap_starts_the_episode_anew() -> None:
 
 
 @pytest.mark.parametrize("size", [6, 200])
-def test_state_survives_saving_in_the_middle_of_episodes(size: int) -> None:
+def test_state_round_trips_within_episodes(size: int) -> None:
     trajectory = Trajectory(num_envs=3, num_steps=400, seed=7, mean_episode=250)
     features = torch.randn(400, 3, size, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
     before, after = trajectory.cut([250, 150])
@@ -205,7 +205,7 @@ def test_root_is_the_cholesky_factor_of_the_covariance() -> None:
     np.testing.assert_allclose(innovations(np.asfortranarray(rows[:20].T)), bonus[:20], rtol=1e-12)
 
 
-def test_extending_leaves_the_rows_alone() -> None:
+def test_extending_does_not_modify_the_rows() -> None:
     rows = np.random.default_rng(9).normal(size=(20, 4))
     kept = rows.copy()
     CovarianceRoot.identity(4).add(rows).extend(rows)

@@ -1,4 +1,4 @@
-"""The inverse-dynamics model: its loss is the definition, and it learns which action was taken."""
+"""The inverse-dynamics model: its loss equals the definition, and it learns to predict actions."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ def setting(seed: int = 0) -> Setting:
     return Setting(OBSERVATION_SPACE, NUM_ACTIONS, network="small", seed=seed)
 
 
-def test_head_beats_chance_clearly_on_a_random_walk() -> None:
-    source = inverse_dynamics(setting(), learning_rate=1e-3)
+def test_head_clearly_beats_chance_on_a_random_walk() -> None:
+    model = inverse_dynamics(setting(), learning_rate=1e-3)
     *seen, unseen = Trajectory(num_envs=8, num_steps=1620, seed=1).cut([20] * 81)
-    before = source.learn(seen[0])
+    before = model.learn(seen[0])
     for fragment in seen[1:]:
-        after = source.learn(fragment)
-    accuracy = (source.logits(unseen).argmax(-1).numpy() == unseen.action).mean()
+        after = model.learn(fragment)
+    accuracy = (model.logits(unseen).argmax(-1).numpy() == unseen.action).mean()
     assert accuracy > 3 / NUM_ACTIONS  # chance is 1/8; walls hide some actions, so the best possible is about 0.8
     assert after["inverse_dynamics_loss"] < 0.7 * before["inverse_dynamics_loss"]
 
 
 def test_loss_is_summed_over_time_and_averaged_over_envs_with_true_next_states() -> None:
-    source = InverseDynamics(setting(), learning_rate=1e-4)
+    model = InverseDynamics(setting(), learning_rate=1e-4)
     fragment = Trajectory(num_envs=3, num_steps=12, seed=2, mean_episode=4).cut([12])[0]
-    features = source.features(fragment)
+    features = model.features(fragment)
     finals = {(int(t), int(n)): row for row, (t, n) in enumerate(fragment.final_index)}
     assert len(finals) > 2
     loss = 0.0
@@ -43,27 +43,27 @@ def test_loss_is_summed_over_time_and_averaged_over_envs_with_true_next_states()
                 following = features.states[13 * 3 + finals[t, n]]
             else:
                 following = features.states[(t + 1) * 3 + n]
-            logits = source._head(torch.cat([current, following]))
+            logits = model._head(torch.cat([current, following]))
             loss -= float(logits.log_softmax(-1)[fragment.action[t, n]])
-    assert source.learn(fragment)["inverse_dynamics_loss"] == pytest.approx(loss / 3, rel=1e-5)
+    assert model.learn(fragment)["inverse_dynamics_loss"] == pytest.approx(loss / 3, rel=1e-5)
 
 
-def test_learning_twice_from_one_fragment_counts_once() -> None:
-    source = InverseDynamics(setting(), learning_rate=1e-3)
+def test_a_fragment_is_learnt_once() -> None:
+    model = InverseDynamics(setting(), learning_rate=1e-3)
     fragment, other = Trajectory(num_envs=2, num_steps=10).cut([5, 5])
-    assert source.learn(fragment) is source.learn(fragment)
-    weights = copy.deepcopy(source.state_dict()["head"])
-    source.learn(fragment)
-    assert all(torch.equal(weights[key], value) for key, value in source.state_dict()["head"].items())
-    source.learn(other)
-    assert not torch.equal(weights["0.weight"], source.state_dict()["head"]["0.weight"])
+    assert model.learn(fragment) is model.learn(fragment)
+    weights = copy.deepcopy(model.state_dict()["head"])
+    model.learn(fragment)
+    assert all(torch.equal(weights[key], value) for key, value in model.state_dict()["head"].items())
+    model.learn(other)
+    assert not torch.equal(weights["0.weight"], model.state_dict()["head"]["0.weight"])
 
 
-def test_works_where_gradients_are_switched_off() -> None:
-    source = InverseDynamics(setting(), learning_rate=1e-3)
+def test_works_under_no_grad() -> None:
+    model = InverseDynamics(setting(), learning_rate=1e-3)
     fragment = Trajectory(num_envs=2, num_steps=5).cut([5])[0]
     with torch.no_grad():
-        assert source.learn(fragment)["inverse_dynamics_loss"] > 0
+        assert model.learn(fragment)["inverse_dynamics_loss"] > 0
 
 
 def test_state_round_trips_exactly() -> None:
@@ -75,9 +75,9 @@ def test_state_round_trips_exactly() -> None:
     assert torch.equal(original.features(first).states, restored.features(first).states)
 
 
-def test_a_loss_that_is_not_finite_stops_at_once() -> None:
-    source = InverseDynamics(setting(), learning_rate=1e-3)
+def test_a_non_finite_loss_is_reported() -> None:
+    model = InverseDynamics(setting(), learning_rate=1e-3)
     with torch.no_grad():
-        source._head[2].bias[0] = torch.nan
+        model._head[2].bias[0] = torch.nan
     with pytest.raises(NonFinite, match="inverse-dynamics loss"):
-        source.learn(Trajectory(num_envs=2, num_steps=5).cut([5])[0])
+        model.learn(Trajectory(num_envs=2, num_steps=5).cut([5])[0])

@@ -1,4 +1,4 @@
-"""The intrinsic reward as a whole: columns, normalisation, learning, saving."""
+"""The intrinsic reward: columns, normalisation, learning, saving."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from bonuslab.algorithms.bonuses import IntrinsicModel, Setting, load_plugin, parse, total_reward
+from bonuslab.algorithms.bonuses import IntrinsicModel, Setting, parse, total_reward
 from bonuslab.algorithms.bonuses.reward.normalise import make_normaliser
 from bonuslab.algorithms.data.finite import NonFinite
 from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory
+from bonuslab.algorithms.extensions import load_plugin
 from bonuslab.envs.errors import InvalidInput
 
 load_plugin(Path(__file__).parents[1] / "toy_bonuses.py")
@@ -50,7 +51,7 @@ def test_columns(fragments):
     assert batch.metrics["learn/toy.error/loss"] > 0
 
 
-def test_normalisation_of_each_term(fragments):
+def test_normalisation_per_term(fragments):
     batch = model(normalise_at="terms").process(fragments[0])
     age, error, error_1 = (terms(text, fragments[0]) for text in ("toy.age", "toy.error", "toy.error(power=1)"))
     expected = age / age.std() * error / error.std() + 3 * error_1 / error_1.std()
@@ -60,7 +61,7 @@ def test_normalisation_of_each_term(fragments):
 
 
 @pytest.mark.parametrize("normalise_at", ["combined", "terms"])
-def test_a_term_is_measured_by_its_own_sigma_wherever_the_bonus_is_normalised(normalise_at, fragments):
+def test_term_metrics_use_the_sigma_of_the_term(normalise_at, fragments):
     subject = model("toy.age * toy.error + 1000 * toy.age", normalise_at=normalise_at)
     age = parse("toy.age").build(Setting(OBSERVATION_SPACE, NUM_ACTIONS))
     seen = []
@@ -75,7 +76,7 @@ def test_a_term_is_measured_by_its_own_sigma_wherever_the_bonus_is_normalised(no
 
 
 @pytest.mark.parametrize("kind", ["std", "reference", "none"])
-def test_sigma_takes_in_every_fragment_before_dividing(kind, fragments):
+def test_sigma_includes_the_fragment_it_divides(kind, fragments):
     running, subject = make_normaliser(kind), model("toy.age", normalise=kind)
     for fragment in fragments:
         batch = subject.process(fragment)
@@ -91,25 +92,25 @@ def test_without_learning_only_memory_advances(fragments):
     np.testing.assert_array_equal(first.bonus, first.bonus_raw)
     after = subject.state_dict()
     assert after["normalisers"] == before["normalisers"]
-    assert torch.equal(after["sources"]["toy"]["layer"]["weight"], before["sources"]["toy"]["layer"]["weight"])
-    assert after["terms"]["toy.age"]["kept"].keys() == {0, 1, 2}
+    assert torch.equal(after["models"]["toy"]["layer"]["weight"], before["models"]["toy"]["layer"]["weight"])
+    assert after["terms"]["toy.age"]["memory"]["kept"].keys() == {0, 1, 2}
 
 
-def test_learning_lowers_the_global_part(fragments):
+def test_learning_reduces_the_global_part(fragments):
     subject = model("toy.error")
     means = [subject.process(fragment).bonus_global.mean() for fragment in fragments * 5]
     assert means[-1] < 0.5 * means[0]
 
 
 @pytest.mark.parametrize("normalise_at", ["combined", "terms"])
-def test_restored_model_takes_the_same_next_step(normalise_at, fragments):
+def test_a_restored_model_continues_exactly(normalise_at, fragments):
     original = model(normalise_at=normalise_at, normalise="reference")
     original.process(fragments[0])
     state = pickle.loads(pickle.dumps(original.state_dict()))
     snapshot = original.state_dict()
     expected = [original.process(fragment) for fragment in fragments[1:]]
     other = model(seed=99, normalise_at=normalise_at, normalise="reference")
-    # Into another model, from a state in memory that the original has run on from, and back into the original.
+    # Into another model, from a snapshot that the original has left behind, and back into the original.
     for subject, saved in ((other, state), (model(seed=5, normalise_at=normalise_at, normalise="reference"), snapshot),
                            (original, snapshot)):  # fmt: skip
         subject.load_state_dict(saved)
@@ -129,14 +130,14 @@ def test_restored_model_takes_the_same_next_step(normalise_at, fragments):
         ({"normalise_at": "terms"}, "saved with normalise_at 'combined'"),
     ],
 )
-def test_the_state_of_another_model_is_refused(other, complaint):
+def test_the_state_of_another_model_is_rejected(other, complaint):
     with pytest.raises(InvalidInput, match=complaint):
         model(**other).load_state_dict(model().state_dict())
-    with pytest.raises(InvalidInput, match="no state of an intrinsic model"):
+    with pytest.raises(InvalidInput, match="not the state of an intrinsic model"):
         model().load_state_dict({})
 
 
-def test_bad_settings_and_values_are_refused(fragments):
+def test_invalid_options_and_values_are_rejected(fragments):
     with pytest.raises(InvalidInput, match="did you mean terms"):
         model(normalise_at="term")
     with pytest.raises(InvalidInput, match="unknown normalisation"):

@@ -1,4 +1,4 @@
-"""Running standard deviations against the values kept and against the released formula written out."""
+"""Running standard deviations against all values, and against the released formula."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ def batches(seed: int, offset: float = 0.0, scale: float = 1.0) -> list[np.ndarr
 
 
 @pytest.mark.parametrize(("offset", "scale"), [(0, 1), (1e9, 1), (-3, 1e-6), (0, 1e-12), (0, 1e12)])
-def test_std_equals_that_of_all_values(offset, scale):
+def test_std_equals_numpy(offset, scale):
     running, kept = make_normaliser("std"), []
     for batch in batches(0, offset, scale):
         running.update(batch)
         kept.append(batch.ravel())
-        # Deviations from a large offset are known only to that offset's last digits.
+        # Rounding limits the precision of deviations from a large offset.
         precision = 1e-12 + 4e-16 * abs(offset) / scale
         assert running.sigma == pytest.approx(np.concatenate(kept).std(), rel=precision)
 
 
-def test_std_does_not_depend_on_the_cut():
+def test_std_does_not_depend_on_batching():
     values = np.random.default_rng(1).normal(5, 2, size=(60, 4))
     whole, parts = make_normaliser("std"), make_normaliser("std")
     whole.update(values)
@@ -49,7 +49,7 @@ def test_reference_equals_the_released_formula():
         assert running.sigma == pytest.approx(np.sqrt(m2 / count), rel=1e-12)
 
 
-def test_reference_settles_where_the_analysis_says():
+def test_reference_converges_to_the_analytic_value():
     rng = np.random.default_rng(3)
     running = make_normaliser("reference")
     for _ in range(300):
@@ -61,7 +61,7 @@ def test_reference_settles_where_the_analysis_says():
     assert one.sigma == pytest.approx(np.sqrt(8 * (x.var() + 49 * x.mean() ** 2)), rel=1e-12)
 
 
-def test_reference_of_one_env_is_the_textbook():
+def test_reference_of_one_env_equals_std():
     x = np.random.default_rng(4).normal(size=(50, 1))
     reference, std = make_normaliser("reference"), make_normaliser("std")
     reference.update(x)
@@ -98,7 +98,7 @@ def test_state_round_trip(kind):
     assert first.state_dict() == second.state_dict()
 
 
-def test_none_and_unknown():
+def test_none_and_unknown_kinds():
     assert make_normaliser("none").sigma == 1
     with pytest.raises(InvalidInput, match="did you mean std"):
         make_normaliser("sdt")

@@ -1,4 +1,4 @@
-"""Dividing by the deviation of discounted sums, against sums written out (RND; Burda et al., 2019)."""
+"""The standard deviation of discounted sums against the definition (RND; Burda et al., 2019)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ GAMMA = 0.99
 
 
 def literal(bonus: np.ndarray) -> np.ndarray:
-    """[T, N]: R_t = Σ_k γ^k b_{t−k}, over everything an environment was ever paid."""
+    """[T, N]: R_t = Σ_k γ^k b_{t−k}, over all bonuses of an env."""
     return np.array([[sum(GAMMA**k * bonus[t - k, n] for k in range(t + 1)) for n in range(2)] for t in range(30)])
 
 
 @pytest.mark.parametrize("lengths", [(30,), (7, 12, 11)])
-def test_equals_the_definition_however_it_is_cut(lengths: tuple[int, ...]) -> None:
+def test_equals_the_definition_for_any_fragment_lengths(lengths: tuple[int, ...]) -> None:
     bonus = np.random.default_rng(0).exponential(size=(30, 2))
     made, start = ReturnStd(), 0
     for length in lengths:
@@ -26,7 +26,7 @@ def test_equals_the_definition_however_it_is_cut(lengths: tuple[int, ...]) -> No
     assert made.sigma == pytest.approx(literal(bonus).std(), rel=1e-12)
 
 
-def test_envs_may_come_in_another_order_and_state_survives() -> None:
+def test_env_order_may_change_and_state_round_trips() -> None:
     bonus = np.random.default_rng(1).exponential(size=(30, 2))
     made = ReturnStd()
     made.update(made.prepare(bonus[:10], np.array([0, 1])))

@@ -1,0 +1,49 @@
+"""IMPALA's hyperparameters and presets.
+
+`paper` is as released where paper and released code differ (DEVIATIONS.md). `laptop` is the same algorithm for two
+cores: a small network, many environments in one process and several clipped epochs over each batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bonuslab.algorithms.rllib.hyperparameters import Hyperparameters, Preset, hyperparameter, preset
+
+
+@dataclass(frozen=True, kw_only=True)
+class IMPALAHyperparameters(Hyperparameters):
+    """Those of every algorithm and V-trace's. The defaults are the paper's for MiniHack."""
+
+    vtrace_clip_rho_threshold: float = hyperparameter(1.0, "ρ̄ of V-trace", "released code", above=0)
+    vtrace_clip_c_threshold: float = hyperparameter(1.0, "c̄ of V-trace", "released code", above=0)
+    clip_param: float | None = hyperparameter(
+        None, "ε of a clipped surrogate objective; none: IMPALA's policy gradient", "released code: none", above=0
+    )
+
+
+PAPER = Preset("paper", "the paper's MiniHack runs", IMPALAHyperparameters(), {})
+LAPTOP = preset(
+    "laptop",
+    "small tasks on two cores",
+    PAPER.values,
+    "ours, from a prototype (PPO, T = 32, 64 environments, Adam 1e-3) that solved such tasks",
+    {
+        "coefficient": "ours: chosen on MultiRoom-N6-S5 with e3b and count.episodic, seeds 1-3. Larger values pay "
+        "too much for staying alive: at 0.03 e3b learnt more slowly, at 0.1 not within 200,000 steps",
+        "normalise": "ours: unnormalised, the scale of e3b drifts as its encoder learns",
+    },
+    network="small",
+    lr=1e-3,
+    optimiser="adam",
+    rollout_fragment_length=32,
+    num_envs_per_env_runner=64,
+    lambda_=0.95,
+    num_epochs=3,
+    num_minibatches=4,
+    clip_param=0.2,
+    normalise="std",
+    coefficient=0.015,
+    total_env_steps=300_000,
+)
+PRESETS = {found.name: found for found in (PAPER, LAPTOP)}

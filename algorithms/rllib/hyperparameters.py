@@ -1,0 +1,225 @@
+"""Hyperparameters, declared once each: type, range, meaning and source. Everything else derives from here.
+
+Configurations take their attributes from these classes, presets are differences to their defaults, `--set` converts and
+checks by them, and JSON, MLflow and `bonuslab presets` list them. Names are RLlib's where RLlib has one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Generic, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
+
+from bonuslab.envs.errors import InvalidInput, unknown
+
+OTHER_NAMES = {
+    "learning_rate": "lr",
+    "discount": "gamma",
+    "max_gradient_norm": "grad_clip",
+    "passes": "num_epochs",
+    "epochs": "num_epochs",
+    "minibatches": "num_minibatches",
+    "unroll_length": "rollout_fragment_length",
+    "num_envs": "num_envs_per_env_runner",
+    "entropy_cost": "entropy_coeff",
+    "baseline_cost": "vf_loss_coeff",
+    "gae_lambda": "lambda_",
+    "evaluation_episodes": "evaluation_duration",
+    "intrinsic_coefficient": "coefficient",
+}
+"""What other libraries call some of them: an error then names ours."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What is known of a hyperparameter besides its name, type and default."""
+
+    meaning: str
+    source: str
+    """Where the default comes from."""
+    low: float
+    high: float
+    above: float
+    """An exclusive lower bound."""
+
+    @property
+    def allowed(self) -> str:
+        """The range in words."""
+        if self.above > -math.inf:
+            return f"more than {self.above:g}" + (f", at most {self.high:g}" if self.high < math.inf else "")
+        return f"from {self.low:g} to {self.high:g}" if self.high < math.inf else f"{self.low:g} or more"
+
+    def allows(self, value: float) -> bool:
+        """Whether a number lies in the range; infinity never does."""
+        return math.isfinite(value) and self.low <= value <= self.high and value > self.above
+
+
+def hyperparameter(
+    default: Any, meaning: str, source: str, *, low: float = 0, high: float = math.inf, above: float = -math.inf
+) -> Any:
+    """Declare a field of a `Hyperparameters` class."""
+    return dataclasses.field(default=default, metadata={"spec": Spec(meaning, source, low, high, above)})
+
+
+_TABLE = "paper, table Common IMPALA Hyperparameters"
+_ARCHITECTURE = "paper, appendix Architecture Details"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hyperparameters:
+    """What every algorithm has. The defaults are the paper's for MiniHack."""
+
+    network: str = hyperparameter(
+        "paper", "network family of the policy", f"{_ARCHITECTURE}; hidden size 1024: released code"
+    )
+    recurrent: bool = hyperparameter(True, "whether the policy has an LSTM", _ARCHITECTURE)
+    optimiser: Literal["rmsprop", "adam"] = hyperparameter("rmsprop", "optimiser of the policy", _TABLE)
+    lr: float = hyperparameter(1e-4, "learning rate", _TABLE, above=0)
+    rmsprop_smoothing: float = hyperparameter(0.99, "α of RMSProp", _TABLE, high=1)
+    rmsprop_momentum: float = hyperparameter(0.0, "momentum of RMSProp", _TABLE, high=1)
+    rmsprop_epsilon: float = hyperparameter(1e-5, "ε of RMSProp", _TABLE, above=0)
+    adam_epsilon: float = hyperparameter(1e-8, "ε of Adam", "PyTorch's default", above=0)
+    grad_clip: float = hyperparameter(40.0, "largest norm of the gradient", _TABLE, above=0)
+    gamma: float = hyperparameter(0.99, "discount factor", _TABLE, high=1)
+    entropy_coeff: float = hyperparameter(0.005, "weight of the entropy in the loss", _TABLE)
+    vf_loss_coeff: float = hyperparameter(0.5, "weight of the value loss ½ (target − V)²", _TABLE)
+    lambda_: float = hyperparameter(1.0, "λ of V-trace or GAE", "IMPALA: 1", high=1)
+    rollout_fragment_length: int = hyperparameter(
+        80, "steps per fragment in each environment", _TABLE, low=1, high=2**20
+    )
+    num_envs_per_env_runner: int = hyperparameter(
+        8,
+        "environments per runner; a fragment holds all of them",
+        "released code: 8 unrolls",
+        low=1,
+        high=2**20,
+    )
+    num_epochs: int = hyperparameter(1, "epochs over each batch", "released code", low=1)
+    num_minibatches: int = hyperparameter(
+        1, "minibatches per epoch, each a group of whole environments", "released code", low=1
+    )
+    normalise_advantages: bool = hyperparameter(False, "standardise advantages", "released code: no")
+    normalise: Literal["std", "reference", "return", "none"] = hyperparameter(
+        "reference",
+        "running deviation that divides the bonus: true (std), as released (reference), of discounted returns, or none",
+        "released code; the paper says std",
+    )
+    normalise_at: Literal["combined", "terms"] = hyperparameter(
+        "combined", "normalise the whole expression or each of its terms", "released code"
+    )
+    coefficient: float = hyperparameter(
+        1.0, "weight of the (normalised) bonus in the reward", "paper, tables of E3B, RND, NovelD and AGAC"
+    )
+    reward_clip: float | None = hyperparameter(1.0, "clip of the total reward", "released code", above=0)
+    bonus_updates: int = hyperparameter(1, "updates of the bonus models per fragment", "released code", low=1)
+    bonus_network: str | None = hyperparameter(
+        None, "network family of the bonus models; none: the policy's", _ARCHITECTURE
+    )
+    evaluation_duration: int = hyperparameter(
+        32, "episodes of an evaluation on held-out contexts, once greedy and once sampled", "ours", low=1
+    )
+    total_env_steps: int = hyperparameter(50_000_000, "environment steps of a run", "paper, RL Hyperparameters", low=1)
+
+    def changed(self, **changes: Any) -> Self:
+        """A copy with other values; an unknown name is refused."""
+        for name in changes:
+            require_known(type(self), name)
+        return dataclasses.replace(self, **changes)
+
+    def check(self) -> None:
+        """Refuse values of the wrong type or out of range."""
+        for name, kind in types_of(type(self)).items():
+            _check(name, getattr(self, name), kind, specs_of(type(self))[name])
+
+
+H = TypeVar("H", bound=Hyperparameters)
+
+
+@dataclass(frozen=True)
+class Preset(Generic[H]):
+    """A named set of hyperparameters: differences to the defaults of its algorithm, with their sources."""
+
+    name: str
+    description: str
+    values: H
+    sources: Mapping[str, str]
+    """By name, of those that differ from the defaults."""
+
+    def source(self, name: str) -> str:
+        """Where the value of one hyperparameter comes from."""
+        return self.sources.get(name) or specs_of(type(self.values))[name].source
+
+
+def preset(
+    name: str, description: str, base: H, source: str, sources: Mapping[str, str] | None = None, **values: Any
+) -> Preset[H]:
+    """`base` with some `values` changed; `source` is where those come from that `sources` does not name."""
+    found = dict.fromkeys(values, source) | dict(sources or {})
+    return Preset(name, description, base.changed(**values), MappingProxyType(found))
+
+
+def specs_of(kind: type[Hyperparameters]) -> dict[str, Spec]:
+    """The specification of every hyperparameter, by name."""
+    return {item.name: item.metadata["spec"] for item in dataclasses.fields(kind)}
+
+
+def types_of(kind: type[Hyperparameters]) -> dict[str, Any]:
+    """The type of every hyperparameter, by name."""
+    hints = get_type_hints(kind)
+    return {item.name: hints[item.name] for item in dataclasses.fields(kind)}
+
+
+def require_known(kind: type[Hyperparameters], name: str) -> None:
+    """Refuse a name that is no hyperparameter, with the nearest one."""
+    known = specs_of(kind)
+    if name in known:
+        return
+    if OTHER_NAMES.get(name) in known:
+        raise InvalidInput(f"unknown hyperparameter {name!r}; it is called {OTHER_NAMES[name]} here")
+    raise unknown("hyperparameter", name, known)
+
+
+def parse_value(kind: type[Hyperparameters], name: str, text: str) -> Any:
+    """The value that `--set name=text` stands for."""
+    require_known(kind, name)
+    wanted, optional = _without_none(types_of(kind)[name])
+    if optional and text.lower() == "none":
+        return None
+    if get_origin(wanted) is Literal:
+        if text not in get_args(wanted):
+            raise unknown(name, text, get_args(wanted))
+        return text
+    if wanted is bool:
+        if text.lower() not in ("true", "false"):
+            raise InvalidInput(f"invalid {name}={text!r}; allowed: true, false")
+        return text.lower() == "true"
+    try:
+        return wanted(text.replace("_", "") if wanted is int else text)
+    except ValueError as error:
+        raise InvalidInput(f"invalid {name}={text!r}; it must be of type {wanted.__name__}") from error
+
+
+def _check(name: str, value: Any, kind: Any, spec: Spec) -> None:
+    wanted, optional = _without_none(kind)
+    if value is None and optional:
+        return
+    if get_origin(wanted) is Literal:
+        if value not in get_args(wanted):
+            raise unknown(name, value, get_args(wanted))
+    elif wanted in (int, float):
+        fits = isinstance(value, int if wanted is int else int | float) and not isinstance(value, bool)
+        if not fits or not spec.allows(value):
+            raise InvalidInput(f"invalid {name}={value!r}; allowed: {spec.allowed}")
+    elif not isinstance(value, wanted):
+        raise InvalidInput(f"invalid {name}={value!r}; it must be of type {wanted.__name__}")
+
+
+def _without_none(kind: Any) -> tuple[Any, bool]:
+    """`X | None` as X and True."""
+    choices = get_args(kind)
+    if get_origin(kind) is Literal or type(None) not in choices:
+        return kind, False
+    return next(choice for choice in choices if choice is not type(None)), True

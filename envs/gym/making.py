@@ -1,0 +1,192 @@
+"""From the name of a Gymnasium environment to the environment itself."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import gymnasium as gym
+
+from bonuslab.envs.errors import InvalidInput, check_integer, unknown
+from bonuslab.envs.gym.registry import USER_ENVIRONMENTS
+from bonuslab.envs.vector_env import EnvError
+
+OWN_SETTINGS = ("max_episode_steps", "won")
+"""Settings that are ours; all others are keyword arguments of the environment."""
+_PACKAGES = {"minigrid-": "minigrid", "babyai-": "minigrid", "ale/": "ale_py"}
+"""Packages that register ids when they are imported, by how those ids begin."""
+
+
+@dataclass(frozen=True)
+class Maker:
+    """How an environment is made."""
+
+    name: str
+    """Canonical; finds the same maker in every process that has the same code."""
+    build: Callable[..., gym.Env[Any, Any]]
+    """Takes `max_episode_steps` (None: as it is) and the environment's keyword arguments."""
+    target: Callable[..., Any] | None = None
+    """The class or function that receives the keyword arguments, where it is known."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+    def make_drawing(self, settings: Mapping[str, Any]) -> gym.Env[Any, Any]:
+        """An environment that draws RGB pictures, if it can."""
+        modes = getattr(self.target, "metadata", {}).get("render_modes", ["rgb_array"])
+        if "rgb_array" in modes and "render_mode" not in settings:
+            try:
+                return self.make({**settings, "render_mode": "rgb_array"})
+            except (InvalidInput, EnvError):
+                pass  # most likely it does not know the setting; any other reason is found again
+        return self.make(settings)
+
+    def make(self, settings: Mapping[str, Any]) -> gym.Env[Any, Any]:
+        """An environment."""
+        chosen = {**self.defaults, **settings}
+        chosen.pop("won", None)
+        limit = chosen.pop("max_episode_steps", None)
+        if limit is not None:
+            check_integer("max_episode_steps", limit, 1)
+        self._refuse_unknown(chosen)
+        try:
+            env = self.build(limit, **chosen)
+        except (TypeError, ImportError, gym.error.Error) as error:
+            given = ", ".join(f"{name}={value!r}" for name, value in chosen.items())
+            raise InvalidInput(f"{self.name} cannot be made with ({given}): {type(error).__name__}: {error}") from error
+        except Exception as error:
+            raise EnvError(f"{self.name} raised {type(error).__name__} when it was made: {error}") from error
+        if not isinstance(env, gym.Env):
+            raise InvalidInput(f"{self.name} made a {type(env).__name__}, which is no gymnasium.Env")
+        return env
+
+    def _refuse_unknown(self, settings: Mapping[str, Any]) -> None:
+        parameters = self._parameters()
+        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+            return
+        for name in settings:
+            if self.target is not None and name not in parameters:
+                raise unknown("environment setting", name, [*parameters, *OWN_SETTINGS])
+
+    def _parameters(self) -> Mapping[str, inspect.Parameter]:
+        try:
+            return inspect.signature(self.target).parameters if self.target is not None else {}
+        except (TypeError, ValueError):
+            return {}
+
+
+def find_maker(name: str) -> Maker | None:
+    """The environment called `name`: the user's, Gymnasium's, `module:attribute`, or RLlib's."""
+    for find in (find_registered, find_gymnasium, _find_imported, _find_rllib):
+        maker = find(name)
+        if maker is not None:
+            return maker
+    return None
+
+
+def find_registered(name: str) -> Maker | None:
+    """An environment of `register_environment`."""
+    if name not in USER_ENVIRONMENTS:
+        return None
+    known = USER_ENVIRONMENTS[name]
+    return Maker(name, partial(_build, known.make), known.make, known.settings)
+
+
+def find_gymnasium(name: str) -> Maker | None:
+    """A Gymnasium id; capitals do not matter, and the newest version is meant where none is given."""
+    text = name.lower()
+    package = next((package for start, package in _PACKAGES.items() if text.startswith(start)), None)
+    if package is not None:
+        try:
+            import_module(package)
+        except ModuleNotFoundError as error:
+            raise InvalidInput(f"{name!r} needs the Python package {error.name!r}, which is not installed") from error
+    found = [known for known in gym.registry if known.lower() == text]
+    versions = [known for known in gym.registry if re.sub(r"-v\d+$", "", known).lower() == text]
+    if not found and not versions:
+        return None
+    known = found[0] if found else max(versions, key=lambda known: gym.registry[known].version or 0)
+    return _gymnasium_maker(known, known)
+
+
+def known_names() -> list[str]:
+    """Names that can be listed: the user's and Gymnasium's, with those of MiniGrid if it is installed."""
+    try:
+        import_module("minigrid")
+    except ModuleNotFoundError:
+        pass
+    return [*USER_ENVIRONMENTS, *gym.registry]
+
+
+def _find_imported(name: str) -> Maker | None:
+    """`package.module:make_env`, or Gymnasium's `package.module:Id-v0`, whose module registers the id."""
+    module_name, colon, attribute = name.partition(":")
+    if not colon or not all(part.isidentifier() for part in module_name.split(".")):
+        return None
+    target: Any = _import(name, module_name)
+    if attribute in gym.registry:
+        return _gymnasium_maker(name, attribute)
+    for part in attribute.split("."):
+        target = getattr(target, part, None)
+    if not callable(target):
+        raise unknown("environment", name, [f"{module_name}:{each}" for each in _public(sys.modules[module_name])])
+    return Maker(name, partial(_build, target), target)
+
+
+def _find_rllib(name: str) -> Maker | None:
+    """A name of `ray.tune.register_env`, whose creator takes one dictionary."""
+    if "ray.tune" not in sys.modules:  # nobody can have registered anything
+        return None
+    from ray.tune.registry import ENV_CREATOR, _global_registry
+
+    if not _global_registry.contains(ENV_CREATOR, name):
+        return None
+    creator = _global_registry.get(ENV_CREATOR, name)
+
+    def make(**settings: Any) -> gym.Env[Any, Any]:
+        from ray.rllib.env.env_context import EnvContext
+
+        return creator(EnvContext(settings, worker_index=0))
+
+    return Maker(name, partial(_build, make))
+
+
+def _gymnasium_maker(name: str, known: str) -> Maker:
+    spec = gym.registry[known]
+    entry = spec.entry_point
+    try:
+        target = gym.envs.registration.load_env_creator(entry) if isinstance(entry, str) else entry
+    except (ImportError, AttributeError) as error:
+        raise InvalidInput(f"{name!r} cannot be imported: {type(error).__name__}: {error}") from error
+    return Maker(name, partial(_build_gymnasium, known), target)
+
+
+def _build(make: Callable[..., gym.Env[Any, Any]], limit: int | None, **settings: Any) -> gym.Env[Any, Any]:
+    env = make(**settings)
+    return env if limit is None else gym.wrappers.TimeLimit(env, limit)
+
+
+def _build_gymnasium(known: str, limit: int | None, **settings: Any) -> gym.Env[Any, Any]:
+    # Gymnasium's own checker only warns, and costs time in every step; `observations.py` refuses.
+    return gym.make(known, max_episode_steps=limit, disable_env_checker=True, **settings)
+
+
+def _import(name: str, module_name: str) -> ModuleType:
+    """The module; one in the current directory is found too, as it is when Python runs a script there."""
+    here = os.getcwd()
+    if not {here, ""} & set(sys.path):
+        sys.path.append(here)
+    try:
+        return import_module(module_name)
+    except Exception as error:
+        raise InvalidInput(f"environment {name!r}: importing {module_name} raised {error!r}") from error
+
+
+def _public(module: ModuleType) -> list[str]:
+    return [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]

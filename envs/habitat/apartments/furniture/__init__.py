@@ -1,1 +1,0 @@
-"""What stands in an apartment, and which room gets what."""

@@ -1,0 +1,1 @@
+"""What `import bonuslab` offers: train, grid, load and plot."""

@@ -1,0 +1,163 @@
+"""Runs and grids as Python objects: configuration, metrics, checkpoints, policy, evaluation and videos."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from bonuslab.algorithms.acting.rollout import sample
+from bonuslab.platform.pictures import show
+from bonuslab.platform.pictures.video import picture_path
+from bonuslab.platform.run.agent import TrainedAgent
+from bonuslab.platform.run.checkpoints import newest_checkpoint
+from bonuslab.platform.run.config import Config
+from bonuslab.platform.run.find import Found, find
+from bonuslab.platform.run.folder import GridFolder, TrialFolder
+from bonuslab.platform.run.state import TrialState
+
+
+class Policy:
+    """A trained policy to act with; it remembers the episode that is running."""
+
+    def __init__(self, agent: TrainedAgent, greedy: bool = False, seed: int = 0) -> None:
+        self._network = agent.network
+        self._greedy = greedy
+        self._random = torch.Generator().manual_seed(seed)
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin a new episode."""
+        self._state = self._network.initial_state(1)
+        self._first = True
+
+    @torch.no_grad()
+    def act(self, observation: Mapping[str, np.ndarray]) -> int:
+        """The action for one observation, the next of the running episode."""
+        rows = {key: torch.as_tensor(np.asarray(value))[None] for key, value in observation.items()}
+        output = self._network.act(rows, torch.tensor([self._first]), self._state)
+        self._state, self._first = output.state, False
+        action = output.logits.argmax(-1) if self._greedy else sample(output.logits, self._random)
+        return int(action)
+
+
+@dataclass(frozen=True, repr=False)
+class Run:
+    """One run, finished or not, read from its folder."""
+
+    grid: GridFolder
+    trial: TrialFolder
+
+    @property
+    def path(self) -> Path:
+        """The run's folder; of a trial of a larger grid, the trial's."""
+        return self.grid.path if len(self.grid.description().trials) == 1 else self.trial.path
+
+    @cached_property
+    def config(self) -> Config:
+        """What was trained."""
+        description = self.trial.description()
+        self.grid.load_plugins(description)
+        return Config.from_dict(description.config)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """task, contexts, bonus, scope, seed and variant."""
+        return dict(self.trial.description().labels)
+
+    @property
+    def state(self) -> TrialState:
+        """Its status, steps, time and error."""
+        return self.trial.state()
+
+    @property
+    def metrics(self) -> pd.DataFrame:
+        """A row per iteration, a column per metric."""
+        return self.trial.rows()
+
+    @property
+    def checkpoints(self) -> list[str]:
+        """Places of its checkpoints, oldest first."""
+        return list(self.state.checkpoints)
+
+    @cached_property
+    def agent(self) -> TrainedAgent:
+        """Policy and bonus models of the newest checkpoint."""
+        self.config  # noqa: B018 (registers the run's plugins)
+        return TrainedAgent.load(newest_checkpoint(Found(self.grid, self.trial)))
+
+    def policy(self, greedy: bool = False, seed: int = 0) -> Policy:
+        """The trained policy, to act with."""
+        return Policy(self.agent, greedy, seed)
+
+    def make_env(self, seed: int = 0) -> Any:
+        """The run's environment with its contexts, as a Gymnasium environment."""
+        return self.agent.make_env(seed)
+
+    def evaluate(self, episodes: int = 32, seed: int = 0) -> pd.DataFrame:
+        """Play held-out contexts: a row per metric, a column per mode (greedy, sampled)."""
+        return pd.DataFrame(self.agent.evaluate(episodes, seed))
+
+    def video(
+        self, path: str | Path, episodes: int = 1, greedy: bool = False, seed: int = 0, seconds_per_frame: float = 0.1
+    ) -> Path:
+        """Write episodes of the trained policy, with the bonus of every step, as .mp4, .gif or .png."""
+        target = picture_path(str(path))
+        show.video_of(show.play(self.agent, seed, greedy, episodes=episodes)).save(target, seconds_per_frame)
+        return target
+
+    def __repr__(self) -> str:
+        state, labels = self.state, self.labels
+        what = f"{labels['task']}, bonus {labels['bonus']}, contexts {labels['contexts']}, seed {labels['seed']}"
+        return f"<Run {what}: {state.status} at {state.env_steps:,} steps, {self.path}>"
+
+
+@dataclass(frozen=True, repr=False)
+class Grid:
+    """A grid of runs, finished or not, read from its folder."""
+
+    folder: GridFolder
+
+    @property
+    def path(self) -> Path:
+        """The grid's folder."""
+        return self.folder.path
+
+    @property
+    def runs(self) -> list[Run]:
+        """All runs, in the grid's order."""
+        return [Run(self.folder, trial) for trial in self.folder.trials()]
+
+    @property
+    def metrics(self) -> pd.DataFrame:
+        """The rows of all runs, with their labels as columns."""
+        frames = [run.metrics.assign(**run.labels) for run in self.runs]
+        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+    def report(self) -> Path:
+        """Write the report; its page."""
+        from bonuslab.platform.report import write_report
+
+        return write_report(self.folder)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self.runs)
+
+    def __len__(self) -> int:
+        return len(self.folder.description().trials)
+
+    def __repr__(self) -> str:
+        finished = sum(run.state.status == "finished" for run in self.runs)
+        return f"<Grid {self.folder.description().name}: {finished} of {len(self)} runs finished, {self.path}>"
+
+
+def load(path: str | Path) -> Run | Grid:
+    """A run, or a grid of several, by its folder or by the name that was printed."""
+    found = find(path)
+    return Grid(found.grid) if found.trial is None else Run(found.grid, found.trial)

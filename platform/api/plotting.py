@@ -1,0 +1,84 @@
+"""`bl.plot`: learning curves of runs, with bootstrap intervals over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from bonuslab.envs.errors import unknown
+from bonuslab.platform.api.handles import Grid, Run
+from bonuslab.platform.pictures.palette import bonus_styles
+from bonuslab.platform.report.drawing import STYLE, line
+
+POINTS = 100
+RESAMPLES = 2_000
+UNIT_RANGE = ("win_rate", "coverage")
+"""Endings of metrics that lie between 0 and 1: bands are clipped to that."""
+
+
+def plot(runs: Run | Grid | Iterable[Run | Grid], metric: str = "win_rate") -> Figure:
+    """A panel per task, a line per bonus: the mean over seeds and its 95 % bootstrap interval."""
+    found = list(_flattened(runs))
+    known = {column for run in found for column in run.metrics.columns}
+    if metric not in known:
+        raise unknown("metric of these runs", metric, known)
+    labels = [run.labels for run in found]
+    panels = list(dict.fromkeys((label["task"], label["contexts"]) for label in labels))
+    styles = bonus_styles({label["bonus"]: label["scope"] for label in labels})
+    with rc_context(STYLE):
+        figure = Figure(figsize=(3.6 * len(panels), 2.8), layout="constrained")
+        for place, panel in enumerate(panels):
+            axes = figure.add_subplot(1, len(panels), place + 1)
+            task, contexts = panel
+            axes.set_title(task if contexts == "inf" else f"{task}, {contexts} contexts")
+            axes.set_xlabel("environment steps")
+            axes.set_ylabel(metric.replace("_", " ").replace("/", ", "))
+            for bonus, style in styles.items():
+                series = [
+                    _series(run, metric)
+                    for run, label in zip(found, labels, strict=True)
+                    if (label["task"], label["contexts"], label["bonus"]) == (*panel, bonus)
+                ]
+                _draw(axes, [one for one in series if len(one[0])], metric, label=bonus, **line(style))
+            axes.legend(frameon=False)
+    return figure
+
+
+def mean_and_band(values: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean [K] of values [seeds, K], and the ends of its 95 % percentile bootstrap interval over seeds."""
+    random = np.random.default_rng(seed)
+    chosen = random.integers(len(values), size=(RESAMPLES, len(values)))
+    means = values[chosen].mean(axis=1)  # [RESAMPLES, K]
+    low, high = np.percentile(means, [2.5, 97.5], axis=0)
+    return values.mean(axis=0), low, high
+
+
+def _draw(axes: Any, series: list[tuple[np.ndarray, np.ndarray]], metric: str, **style: Any) -> None:
+    """Where all seeds have values: the mean, and with several seeds its interval."""
+    if not series:
+        return
+    first, last = max(steps[0] for steps, _ in series), min(steps[-1] for steps, _ in series)
+    steps = np.linspace(first, last, POINTS)
+    mean, low, high = mean_and_band(np.stack([np.interp(steps, *one) for one in series]))
+    axes.plot(steps, mean, **style)
+    if len(series) > 1:
+        if metric.endswith(UNIT_RANGE):
+            low, high = low.clip(0, 1), high.clip(0, 1)
+        axes.fill_between(steps, low, high, color=style["color"], alpha=0.15, linewidth=0)
+
+
+def _series(run: Run, metric: str) -> tuple[np.ndarray, np.ndarray]:
+    rows = run.metrics
+    rows = rows[rows[metric].notna()] if metric in rows else rows[:0]
+    return (
+        (rows["env_steps"].to_numpy(float), rows[metric].to_numpy(float)) if len(rows) else (np.empty(0), np.empty(0))
+    )
+
+
+def _flattened(runs: Run | Grid | Iterable[Run | Grid]) -> Iterable[Run]:
+    for item in [runs] if isinstance(runs, Run | Grid) else runs:
+        yield from item.runs if isinstance(item, Grid) else [item]

@@ -1,0 +1,104 @@
+"""`bl.train` and `bl.grid`: the command line's runs and grids from Python, with the same folders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bonuslab.algorithms.bonuses import Bonus
+from bonuslab.envs import catalogue
+from bonuslab.platform.api.handles import Grid, Run
+from bonuslab.platform.grid.experiment import Experiment, Scale
+from bonuslab.platform.grid.resources import TrialResources
+from bonuslab.platform.grid.session import GridSession
+from bonuslab.platform.grid.single import SingleRun
+from bonuslab.platform.run.config import Config
+from bonuslab.platform.run.find import find
+from bonuslab.platform.run.progress import Progress
+from bonuslab.platform.run.ray_session import silence_notices
+
+Expression = str | Bonus | None
+"""A bonus: text, an expression of classes such as `bl.E3B() * bl.RND()`, or None for no bonus."""
+
+
+def train(
+    task: Any | Config,
+    bonus: Expression = None,
+    *,
+    steps: int | None = None,
+    out: str | Path | None = None,
+    progress: bool = True,
+    **settings: Any,
+) -> Run:
+    """Train one run and return it.
+
+    `task` is a name, a Gymnasium environment class or function, or a `Config`. `settings` are fields of `Config`
+    (`seed`, `contexts`, `serial`, `algorithm`, `preset`, `env`, …) and hyperparameters (`lr=3e-4`). Without
+    `serial=True` the run uses Ray: the one that runs in this process, or its own.
+    """
+    silence_notices()
+    if isinstance(task, Config):
+        config = task
+    else:
+        config = Config.of(catalogue.name_of(task), bonus=_text(bonus), steps=steps, **settings)
+    run = SingleRun.begin(config, None if out is None else Path(out))
+    return _trained(run, progress)
+
+
+def resume(path: str | Path, *, steps: int | None = None, progress: bool = True) -> Run:
+    """Resume a run from its newest checkpoint, with more `steps` if it has finished."""
+    silence_notices()
+    changes = {} if steps is None else {"total_env_steps": steps}
+    return _trained(SingleRun.resume(find(path).grid, **changes), progress)
+
+
+def grid(
+    tasks: Any | Sequence[Any],
+    bonuses: Sequence[Expression] = (None,),
+    seeds: Sequence[int] = (0,),
+    *,
+    contexts: Sequence[int | str] = ("inf",),
+    steps: int | None = None,
+    name: str = "grid",
+    out: str | Path | None = None,
+    metric: str = "episode_return",
+    cpus_per_trial: int = 1,
+    gpus_per_trial: float = 0.0,
+    concurrent: int | None = None,
+    **settings: Any,
+) -> Grid:
+    """Train tasks × contexts × bonuses × seeds on Ray Tune; the same call again resumes what is unfinished.
+
+    `settings` are as for `train`. The folder is runs/`name` unless `out` is given.
+    """
+    silence_notices()
+    named = [tasks] if isinstance(tasks, str | type) or callable(tasks) else list(tasks)
+    scale = Scale(
+        "from Python",
+        tasks=[catalogue.name_of(task) for task in named],
+        bonuses=[_text(bonus) for bonus in bonuses],
+        seeds=list(seeds),
+        contexts=[str(count) for count in contexts],
+        settings=settings if steps is None else {**settings, "total_env_steps": steps},
+        resources=TrialResources(cpus_per_trial, gpus_per_trial),
+    )
+    experiment = Experiment(name, f"{name}, from Python", {"python": scale}, "python", metric)
+    path = Path("runs") / name if out is None else Path(out)
+    session = GridSession(experiment, "python", scale, scale.trials(), path, {"concurrent": concurrent})
+    session.run()
+    return Grid(find(path).grid)
+
+
+def _trained(run: SingleRun, progress: bool) -> Run:
+    display = Progress(run.config.steps) if progress else Progress.silent()
+    try:
+        run.train(display)
+    finally:
+        display.end_line()
+        run.release()
+    return Run(run.folder, run.trial)
+
+
+def _text(bonus: Expression) -> str:
+    return "none" if bonus is None else str(bonus)

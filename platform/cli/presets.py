@@ -1,0 +1,65 @@
+"""`bonuslab presets`: every hyperparameter of a preset with its source."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from bonuslab.envs.errors import unknown
+
+
+class PresetsCommand:
+    """See `help`."""
+
+    help = "list the presets, or every hyperparameter of one with its source"
+    example = "bonuslab presets laptop --algorithm impala"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the command's arguments."""
+        parser.add_argument("name", nargs="?", help="a preset; without it all are listed")
+        parser.add_argument("--algorithm", help="impala or ddppo, where both have a preset of that name")
+        parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+    def run(self, arguments: Namespace) -> int:
+        """Print them."""
+        from bonuslab.algorithms.rllib.catalogue import ALGORITHMS, find
+        from bonuslab.platform.pictures.table import print_table
+
+        algorithms = [find(name) for name in ([arguments.algorithm] if arguments.algorithm else ALGORITHMS)]
+        presets = [(entry, preset) for entry in algorithms for preset in entry.presets.values()]
+        if arguments.name is None:
+            rows = [(preset.name, entry.name, preset.description) for entry, preset in presets]
+            if arguments.json:
+                print(json.dumps([dict(zip(("preset", "algorithm", "description"), row, strict=True)) for row in rows]))
+            else:
+                print_table(("preset", "algorithm", "for"), rows)
+                print("\n`bonuslab presets NAME` lists its hyperparameters; `--set name=value` changes any of them.")
+            return 0
+        chosen = [(entry, preset) for entry, preset in presets if preset.name == arguments.name]
+        if not chosen:
+            raise unknown("preset", arguments.name, {preset.name for _, preset in presets})
+        if arguments.json:
+            print(json.dumps({entry.name: _described(preset) for entry, preset in chosen}, indent=1))
+            return 0
+        for entry, preset in chosen:
+            print(f"{preset.name} of {entry.name}: {preset.description}\n")
+            rows = [(row["name"], _text(row["value"]), row["meaning"], row["source"]) for row in _described(preset)]
+            print_table(("hyperparameter", "value", "meaning", "source"), rows)
+            print()
+        return 0
+
+
+def _described(preset: Any) -> list[dict[str, Any]]:
+    from bonuslab.algorithms.rllib.hyperparameters import specs_of
+
+    return [
+        {"name": name, "value": getattr(preset.values, name), "meaning": spec.meaning, "source": preset.source(name)}
+        for name, spec in specs_of(type(preset.values)).items()
+    ]
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "none"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value).lower()

@@ -1,0 +1,220 @@
+"""One trial in this process: a grid of one, with the files and the training loop of every other."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import traceback
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import ray
+import torch
+from ray.exceptions import RayTaskError
+
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.platform.grid.preparation import ClaimedFolder, identified, places, this_command
+from bonuslab.platform.grid.resources import SECONDS_PER_ITERATION
+from bonuslab.platform.pictures.trial_pictures import pictures_of
+from bonuslab.platform.run.checkpoints import CheckpointStore
+from bonuslab.platform.run.config import Config
+from bonuslab.platform.run.folder import GRID_FILE, GridDescription, GridFolder, TrialDescription, TrialFolder
+from bonuslab.platform.run.names import described, short_task, slug
+from bonuslab.platform.run.progress import Progress
+from bonuslab.platform.run.ray_session import cluster_address, ray_session, require_room
+from bonuslab.platform.run.record import TrialRecord
+from bonuslab.platform.run.state import write_bytes
+from bonuslab.platform.run.stop_request import StopRequest
+from bonuslab.platform.run.training import Report, Row, Training
+
+EXPERIMENT = "train"
+"""What a grid of `bonuslab train` says its experiment is."""
+METRIC = "episode_return"
+MAY_CHANGE = ("total_env_steps", "resources", "checkpoint_every_steps", "evaluate_every_steps")
+"""What may change when a run is resumed; the rest decides what the run is."""
+
+
+class TrainingFailed(RuntimeError):  # noqa: N818 (it reads as what it is)
+    """Training raised; the text is the error's own and names the last good checkpoint."""
+
+
+@dataclass
+class Outcome:
+    """How a run ended."""
+
+    row: Row
+    """The last row of progress.csv."""
+    stopped_by: int | None
+    """Number of the signal that stopped it; None where it reached its last step."""
+
+
+class SingleRun:
+    """A run whose folder is locked; `train` trains it in this process, `release` unlocks it."""
+
+    def __init__(self, folder: GridFolder, description: GridDescription, new: bool) -> None:
+        self.folder = folder
+        self._description = description
+        self._trial: TrialDescription = description.trials[0]
+        self._new = new
+
+    @classmethod
+    def begin(cls, config: Config, path: Path | None = None) -> SingleRun:
+        """A new run, in a folder below runs/ unless `path` is given."""
+        path = default_path(config) if path is None else Path(path)
+        if (path / GRID_FILE).exists():
+            raise InvalidInput(f"{path} holds a run already; resume it (--resume {path}) or choose another folder")
+        options = {"metric": METRIC}
+        wanted = identified(GridDescription(path.name, EXPERIMENT, "", [described(config)], options=options))
+        claimed = ClaimedFolder(path, wanted, fresh=False, accept_changes=False)
+        claimed.write([plugin for plugin in config.plugins if isinstance(plugin, str)])
+        return cls(claimed.folder, claimed.description, new=True)
+
+    @classmethod
+    def resume(cls, folder: GridFolder, **changes: Any) -> SingleRun:
+        """A run that was begun before; `changes` are those of `MAY_CHANGE`."""
+        description = folder.description()
+        if len(description.trials) != 1:
+            raise InvalidInput(f"{folder.path} is a grid; run its command again to resume it")
+        folder.lock()
+        try:
+            trial = description.trials[0]
+            folder.load_plugins(trial)
+            config = Config.from_dict(trial.config)
+            steps = changes.pop("total_env_steps", None)
+            if steps is not None:
+                changes["hyperparameters"] = {**config.hyperparameters, "total_env_steps": steps}
+            trial = replace(described(replace(config, **changes)), id=trial.id)
+            state = folder.trial(trial.id).state()
+            if state.status == "finished" and state.env_steps >= trial.total_env_steps:
+                raise InvalidInput(
+                    f"the run in {folder.path} has reached its {trial.total_env_steps:,} steps; give more with --steps"
+                )
+            description.trials = [trial]
+            description.commands.append(this_command())
+            folder.write(description)
+        except BaseException:
+            folder.release()
+            raise
+        return cls(folder, description, new=False)
+
+    @property
+    def trial(self) -> TrialFolder:
+        """The trial's folder."""
+        return self.folder.trial(self._trial.id)
+
+    @property
+    def config(self) -> Config:
+        """What is trained."""
+        return Config.from_dict(self._trial.config)
+
+    def train(self, display: Progress) -> Outcome:
+        """Train to the last step, or until a signal asks to stop."""
+        config = self.config
+        if not config.serial:
+            if cluster_address() is None and not ray.is_initialized():
+                require_room(config.rllib(), {"CPU": os.cpu_count() or 1, "GPU": torch.cuda.device_count()})
+            display.waiting(f"joining Ray at {cluster_address()}" if cluster_address() else "starting Ray")
+        try:
+            with nullcontext() if config.serial else ray_session():
+                return self._train(config, display)
+        except (InvalidInput, KeyboardInterrupt):
+            self._discard_if_empty()
+            raise
+
+    def release(self) -> None:
+        """Unlock the folder."""
+        self.folder.release()
+
+    def _train(self, config: Config, display: Progress) -> Outcome:
+        record = TrialRecord(self.trial)
+        record.wait(self._trial.total_env_steps)
+        where = places(self.folder, self._description, None).of(self._trial.id)
+        training: Training | None = None
+        with StopRequest(lambda: display.note("stopping after this update (again: stop at once)")) as stop:
+            try:
+                record.start()
+                record.write()
+                training = Training(
+                    config, self._rllib_config(config, display), CheckpointStore(where), lambda: stop.signal is not None
+                )
+                display.waiting("waiting for the first batch")
+                finished = self._loop(training, record, display)
+            except InvalidInput:
+                raise
+            except Exception as error:
+                raise self._failure(record, error) from error
+            finally:
+                if training is not None:
+                    training.close()
+                record.interrupt()
+                record.write()
+        if not record.last_row:
+            raise KeyboardInterrupt  # nothing has happened since the start that could be saved
+        if finished:
+            display.waiting("recording an episode")
+            self._take_pictures(CheckpointStore(where), display)
+        return Outcome(record.last_row, None if finished else stop.signal)
+
+    def _rllib_config(self, config: Config, display: Progress) -> Any:
+        rllib_config = config.rllib()
+        if not config.serial:
+            require_room(rllib_config, ray.cluster_resources())
+            rllib_config.reporting(min_time_s_per_iteration=SECONDS_PER_ITERATION)
+            processes = rllib_config.num_env_runners
+            display.waiting(f"starting {processes} process{'es' if processes > 1 else ''} to play")
+        return rllib_config
+
+    @staticmethod
+    def _loop(training: Training, record: TrialRecord, display: Progress) -> bool:
+        """Whether the last step was reached."""
+        while True:
+            report: Report = training.next_report()
+            record.add(report)
+            record.write()
+            for note in report.notes:
+                display.note(f"warning: {note}")
+            if report.row is not None:
+                display.update(report.row)
+            if report.done:
+                return report.finished
+
+    def _failure(self, record: TrialRecord, error: Exception) -> TrainingFailed:
+        """What to report to the user; the whole traceback goes into the run's folder."""
+        text = "".join(traceback.format_exception(error))
+        cause = error.cause if isinstance(error, RayTaskError) else error
+        message = f"training failed after {record.state.env_steps:,} steps: {type(cause).__name__}: {cause}"
+        record.fail(text, again=False)
+        try:
+            record.write()
+            message += f"\nThe traceback is in {self.trial.error_file}."
+        except OSError:
+            message += f"\n{text}"
+        kept = record.state.checkpoints
+        return TrainingFailed(
+            f"{message}\n{f'Last good checkpoint: {kept[-1]}' if kept else 'There is no checkpoint yet'}."
+        )
+
+    def _take_pictures(self, checkpoints: CheckpointStore, display: Progress) -> None:
+        """A picture is never worth a run, so whatever goes wrong is only noted."""
+        try:
+            for name, data in pictures_of(checkpoints).items():
+                write_bytes(self.trial.path / name, data)
+        except Exception as error:
+            display.note(f"no video of the trained policy: {type(error).__name__}: {error}")
+
+    def _discard_if_empty(self) -> None:
+        """Remove the folder of a run that never began."""
+        if self._new and not self.trial.progress.exists():
+            self.release()
+            shutil.rmtree(self.folder.path, ignore_errors=True)
+
+
+def default_path(config: Config) -> Path:
+    """A folder below runs/ that says what the run is, and does not exist yet."""
+    name = f"{short_task(config.task)}_{slug(config.bonus)}_contexts-{config.contexts}_seed-{config.seed}"
+    path, number = Path("runs") / name, 2
+    while path.exists():
+        path, number = Path("runs") / f"{name}_{number}", number + 1
+    return path

@@ -1,0 +1,169 @@
+"""progress.csv, a row per iteration: the one writer and the one reader of it.
+
+The writer appends rows, and replaces the file when a column is added or rows are taken back. The reader follows the
+file from another process and never returns a row that is cut short.
+"""
+
+from __future__ import annotations
+
+import csv
+import errno
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import BinaryIO
+
+STEPS = "env_steps"
+"""The column that rows are ordered by."""
+Row = dict[str, float]
+
+
+class RowReader:
+    """Complete rows of a growing file, each once.
+
+    The file has only grown if its header and the line read last are where they were; otherwise it is read anew.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.rewind()
+
+    def rewind(self) -> None:
+        """Read from the beginning next time."""
+        self.columns: list[str] = []
+        self._header = self._last = b""
+        self._offset = 0
+
+    def read(self, tail_bytes: int | None = None) -> tuple[list[list[str]], bool]:
+        """The cells of new rows, and whether they replace all earlier ones.
+
+        Of a file that is read anew, only the rows in the last `tail_bytes` are returned if that is given.
+        """
+        try:
+            with self._path.open("rb") as file:
+                anew = not self._header or not self._has_only_grown(file.fileno())
+                if anew:
+                    self.rewind()
+                    self._read_header(file, tail_bytes)
+                file.seek(self._offset)
+                return self._rows(file.read()) if self._header else [], anew
+        except OSError:
+            anew = bool(self._header)
+            self.rewind()
+            return [], anew
+
+    def new_rows(self) -> list[Row]:
+        """New rows as numbers by column."""
+        cells, _ = self.read()  # before `columns` is looked at
+        return [as_row(self.columns, line) for line in cells]
+
+    def _has_only_grown(self, file: int) -> bool:
+        header = os.pread(file, len(self._header), 0)
+        return header == self._header and os.pread(file, len(self._last), self._offset - len(self._last)) == self._last
+
+    def _read_header(self, file: BinaryIO, tail_bytes: int | None) -> None:
+        header = file.readline()
+        if not header.endswith(b"\n"):
+            return
+        self._header = self._last = header
+        self._offset = len(header)
+        self.columns = next(csv.reader([header.decode(errors="replace")]), [])
+        start = os.fstat(file.fileno()).st_size - (tail_bytes or 0)
+        if tail_bytes is not None and start > self._offset:
+            file.seek(start)
+            self._offset = start + len(file.readline())
+
+    def _rows(self, text: bytes) -> list[list[str]]:
+        lines = text[: text.rfind(b"\n") + 1].splitlines(keepends=True)
+        if lines:
+            self._offset += sum(map(len, lines))
+            self._last = lines[-1]
+        # Cells are numbers, which need no quotes; a line cut short by a crash is left out.
+        rows = (line.decode(errors="replace").rstrip("\r\n").split(",") for line in lines)
+        return [row for row in rows if len(row) == len(self.columns)]
+
+
+class RowWriter:
+    """Appends rows to a file whose columns may grow; an absent value and NaN are empty cells."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = Path(path)
+        self._columns = columns_of(self._path)
+
+    def append(self, row: Mapping[str, float]) -> None:
+        """Write one row, all of it or nothing; a new column is added to the whole file."""
+        new = [name for name in row if name not in self._columns]
+        if new:
+            self._rewrite(
+                [*self._columns, *new], [[*cells, *[""] * len(new)] for cells in RowReader(self._path).read()[0]]
+            )
+        line = _line(_cell(row.get(name)) for name in self._columns)
+        with self._path.open("ab", buffering=0) as file:
+            size = self._complete_bytes()
+            file.truncate(size)
+            try:
+                if file.write(line) < len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            except OSError:
+                file.truncate(size)
+                raise
+
+    def cut_after(self, steps: int) -> Row | None:
+        """Drop the rows beyond `steps`, which a resumed run will write again; the last row that stays."""
+        reader = RowReader(self._path)
+        cells, _ = reader.read()
+        kept = [line for line in cells if as_row(reader.columns, line).get(STEPS, math.inf) <= steps]
+        self._rewrite(reader.columns, kept)
+        return as_row(reader.columns, kept[-1]) if kept else None
+
+    def _complete_bytes(self) -> int:
+        """The length of the file without a line that was cut short."""
+        with self._path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - 1))
+            return size if file.read(1) == b"\n" else self._path.read_bytes().rfind(b"\n") + 1
+
+    def _rewrite(self, columns: list[str], rows: Iterable[Sequence[str]]) -> None:
+        building = self._path.with_name(f".{self._path.name}.building")
+        building.write_bytes(b"".join(map(_line, [columns, *rows] if columns else [])))
+        os.replace(building, self._path)
+        self._columns = columns
+
+
+def read_rows(path: Path) -> list[Row]:
+    """All complete rows of a file; none where there is no file."""
+    return RowReader(path).new_rows()
+
+
+def columns_of(path: Path) -> list[str]:
+    """The columns of a file, from its header alone."""
+    reader = RowReader(path)
+    reader.read(tail_bytes=0)
+    return reader.columns
+
+
+def as_row(columns: Sequence[str], cells: Sequence[str]) -> Row:
+    """The numbers of one line by column, without empty cells and NaN."""
+    return {name: value for name, cell in zip(columns, cells, strict=True) if not math.isnan(value := number(cell))}
+
+
+def number(cell: str) -> float:
+    """The number in a cell; NaN where there is none."""
+    try:
+        return float(cell)
+    except ValueError:
+        return math.nan
+
+
+def _cell(value: float | None) -> str:
+    if value is None or math.isnan(value):
+        return ""
+    return str(value) if isinstance(value, int) else f"{value:.8g}"
+
+
+def _line(cells: Iterable[str]) -> bytes:
+    text = StringIO()
+    csv.writer(text, lineterminator="\n").writerow(cells)
+    return text.getvalue().encode()
