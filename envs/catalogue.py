@@ -13,8 +13,17 @@ from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.envs.family import Family
 from bonuslab.envs.gym.family import FAMILY as GYM
 from bonuslab.envs.gym.making import find_maker, known_names
-from bonuslab.envs.gym.registry import USER_ENVIRONMENTS, MakeEnv, name_of
+from bonuslab.envs.gym.registry import USER_ENVIRONMENTS, MakeEnv, name_of, register_environment
 from bonuslab.envs.vector_env import VectorEnv
+
+__all__ = [
+    "canonical_name",
+    "check_settings",
+    "find",
+    "make_held_out_vector_env",
+    "make_vector_env",
+    "register_environment",
+]
 
 _PREFIXES = {"apartments": "habitat", "hm3d": "habitat", "montezuma": "montezuma"}
 """Family by how a name begins, in lower case."""
@@ -56,7 +65,7 @@ def check_settings(name: str | MakeEnv, **settings: Any) -> None:
 
 
 def make_held_out_vector_env(name: str | MakeEnv, num_envs: int, **settings: Any) -> VectorEnv:
-    """A vector env for evaluation: all contexts that training never meets, or independent randomness on the only one."""
+    """A vector env for evaluation: all held-out contexts, or independent randomness on an only context."""
     if find(name).many_contexts:
         settings["contexts"] = "inf"
     return make_vector_env(name, num_envs, held_out=True, **settings)

@@ -1,4 +1,4 @@
-"""Does a long run keep its memory? Trains with the laptop plan and watches every process of the run.
+"""Does a long run keep its memory? Trains with the laptop's resources and watches every process of the run.
 
     python experiments/soak.py [TASK] [--bonus TEXT] [--minutes 30]
 
@@ -70,12 +70,12 @@ class Run:
     """A run of `bonuslab train` in a process of its own."""
 
     process: subprocess.Popen
-    progress: Path
+    folder: Path
 
     @property
     def steps(self) -> int:
         """Environment steps so far; 0 before the first update."""
-        rows = read_rows(self.progress)
+        rows = [row for table in self.folder.glob("trials/*/progress.csv") for row in read_rows(table)]
         return int(rows[-1][STEPS]) if rows else 0
 
     @property
@@ -108,7 +108,7 @@ def training(task: str, bonus: str) -> Iterator[Run]:
     """A run in a temporary folder, stopped at the end."""
     with tempfile.TemporaryDirectory(prefix="bonuslab-soak-") as folder:
         out = Path(folder) / "run"
-        words = ["train", task, "--bonus", bonus, "--plan", "laptop", "--out", str(out)]
+        words = ["train", task, "--bonus", bonus, "--resources", "laptop", "--out", str(out)]
         words += ["--steps", str(WITHOUT_END), "--evaluate-every", "0"]
         # A session of its own, so that Ctrl-C reaches this program alone, which then stops the run in good order.
         process = subprocess.Popen(
@@ -117,7 +117,7 @@ def training(task: str, bonus: str) -> Iterator[Run]:
             start_new_session=True,
         )
         try:
-            yield Run(process, out / "progress.csv")
+            yield Run(process, out)
         finally:
             process.send_signal(signal.SIGINT)
             try:

@@ -1,23 +1,38 @@
-"""What every test may rely on: missing system programs are named, and a busy machine only makes tests slower."""
+"""What every test may rely on: missing programs are named, one Ray is shared, a busy machine only makes tests slower."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+# Threads that wait for each other by spinning make tests many times slower as soon as the cores are shared.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Ray gives up on processes that start slowly. Ten others at work must not make a test fail.
-PATIENCE = {
+os.environ |= {
     "RAY_worker_register_timeout_seconds": "600",
     "RAY_gcs_server_port_wait_time_s": "300",
     "RAY_DASHBOARD_STARTUP_TIMEOUT_S": "300",
     "RAY_health_check_timeout_ms": "120000",
 }
-os.environ.update(PATIENCE)
+
+HERE = Path(__file__).parent
+shares_ray: set[Path] = set()
+"""Files with a test that uses the fixture `cluster`."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Side by side, long files go first, so that no worker ends much later than the others."""
+    shares_ray.update(item.path for item in items if "cluster" in getattr(item, "fixturenames", ()))
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: (item.path not in shares_ray, HERE / "platform" not in item.path.parents))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -26,6 +41,23 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         for program in marker.args:
             if shutil.which(program) is None and shutil.which(program, path="/usr/sbin") is None:
                 pytest.skip(f"needs the program {program}, which is not installed here")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Stop the shared Ray before a file that does not use it: tests there may start their own."""
+    yield
+    if item.path in shares_ray and (nextitem is None or nextitem.path not in shares_ray):
+        sys.modules["ray"].shutdown()
+
+
+@pytest.fixture(scope="module")
+def cluster() -> None:
+    """One small Ray in this process, started for the first test that needs it."""
+    import ray
+
+    if not ray.is_initialized():
+        ray.init("local", num_cpus=4, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
 
 
 @pytest.fixture(scope="session")

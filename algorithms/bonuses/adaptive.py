@@ -32,7 +32,7 @@ class RunningEpisode:
 
     steps: int
     extrinsic: float
-    paid: tuple[float, ...]
+    sums: tuple[float, ...]
 
 
 @register("adaptive")
@@ -147,7 +147,7 @@ class Adaptive(Bonus):
             if episode is not None:  # None: its start was lost
                 episode = self._extended(episode, fragment.reward[rows, n], scaled[:, rows, n])
             if episode is not None and not segment.last:
-                finished.append((episode.extrinsic, *episode.paid))
+                finished.append((episode.extrinsic, *episode.sums))
             if segment.stop == fragment.num_steps:
                 self._running.store(fragment, n, episode if segment.last else None)
         return np.array(finished).reshape(-1, 1 + len(ARMS))
@@ -158,7 +158,7 @@ class Adaptive(Bonus):
         return RunningEpisode(
             episode.steps + len(reward),
             episode.extrinsic + float(reward.sum(dtype=np.float64)),
-            tuple((np.array(episode.paid) + scaled @ discounts).tolist()),
+            tuple((np.array(episode.sums) + scaled @ discounts).tolist()),
         )
 
 

@@ -71,7 +71,7 @@ class EpisodicCount(Bonus):
 
     scope = "episodic"
     equation = "1[N_e(ψ(s_{t+1})) = 1], or 1 / √N_e(ψ(s_{t+1})) with form=root"
-    when = "Contexts that share little: every episode has to be explored anew."
+    when = "Contexts that share little: every episode must be explored afresh."
 
     def __post_init__(self) -> None:
         check_feature(self.feature)

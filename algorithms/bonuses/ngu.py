@@ -107,9 +107,9 @@ class NGU(Bonus):
         normalised = np.divide(distances, mean, out=np.zeros_like(distances), where=mean > 0)  # all equal: d̄ = 0
         kernel = self.epsilon / (np.maximum(normalised - self.cluster_distance, 0) + self.epsilon)
         similarity = np.sqrt(np.where(known, kernel, 0).sum(axis=1)) + self.pseudo_count
-        pays = known.any(axis=1) & (similarity <= self.maximum_similarity)
+        rewarded = known.any(axis=1) & (similarity <= self.maximum_similarity)
         after = NeighbourMemory(rows[-self.capacity :], float(total[-1]), int(count[-1]))
-        return np.where(pays, 1 / similarity, 0.0), after
+        return np.where(rewarded, 1 / similarity, 0.0), after
 
 
 def nearest_squared_distances(rows: Array, new: int, k: int, capacity: int) -> Array:

@@ -146,7 +146,8 @@ class DDPPOWorker(FragmentRunner):
         """Turn the rollout into rewards and learn from it, together with the other replicas."""
         fragment, self._fragment = self._fragment, None
         assert fragment is not None, "learn before collect"
-        fragment, bonus_metrics = self.bonus.process(fragment)
+        rewards, bonus_metrics = self.bonus.process(fragment)
+        fragment.extra |= rewards.columns
         self.learner.learn_from(fragment)
         self._weights_version = self.learner._weights_seq_no
         return Learnt(self.learner.metrics.reduce(), bonus_metrics)

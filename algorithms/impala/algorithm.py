@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import Any
 
@@ -21,11 +22,12 @@ from ray.rllib.utils.metrics import (
 from ray.tune.execution.placement_groups import PlacementGroupFactory
 
 from bonuslab.algorithms.acting.runner import Failure
-from bonuslab.algorithms.bonuses.reward.client import LocalBonus, Processed, RemoteBonus, cause_of
+from bonuslab.algorithms.bonuses.reward.client import LOST, LocalBonus, Processed, RemoteBonus, cause_of
 from bonuslab.algorithms.impala.config import IMPALAConfig
 from bonuslab.algorithms.impala.learner import STATE_AFTER_UPDATE
 from bonuslab.algorithms.rllib.algorithm import FragmentAlgorithm
 
+logger = logging.getLogger(__name__)
 WAIT_SECONDS = 0.05
 """How long one look for finished work may wait; without it the driver would keep a core busy."""
 RUNNER_PATIENCE_SECONDS = 60
@@ -62,6 +64,7 @@ class IMPALA(FragmentAlgorithm):
         self._fragments: list[Any] = []
         self._batches: list[Processed] = []
         self._revivals = 0
+        self.lost_batches = 0
 
     def training_step(self) -> None:
         """Work until the learner has been updated at least once."""
@@ -122,17 +125,23 @@ class IMPALA(FragmentAlgorithm):
             batches, self._batches = self._batches[:needed], self._batches[needed:]
             for batch in batches:
                 self._log_bonus(batch.metrics)
-            self._update([batch.batch for batch in batches])
+            self._update([part for batch in batches for part in batch.parts])
 
-    def _update(self, batches: list[Any]) -> None:
+    def _update(self, parts: list[Any]) -> None:
         self._updates += 1
         broadcast = self._updates % self.config.broadcast_interval_updates == 0
-        data = TrainingData(batch=batches[0]) if self.config.serial else TrainingData(batch_refs=batches)
+        data = TrainingData(batches=parts) if self.config.serial else TrainingData(batch_refs=parts)
         try:
             results = self.learner_group.update(
                 training_data=data, return_state=broadcast, timesteps={NUM_ENV_STEPS_SAMPLED_LIFETIME: self.env_steps}
             )
+        except LOST as error:
+            self._skip(error)
+            return
         except (RayTaskError, RayActorError) as error:
+            if isinstance(error, RayTaskError) and isinstance(error.cause, LOST):
+                self._skip(error)
+                return
             self._explain_learner_error(error)
         weights = None
         for result in results:
@@ -141,6 +150,12 @@ class IMPALA(FragmentAlgorithm):
         if weights is not None:
             with self.metrics.log_time((TIMERS, SYNCH_WORKER_WEIGHTS_TIMER)):
                 self._tell_runners(weights)
+
+    def _skip(self, error: Exception) -> None:
+        """A fragment died with its runner before the learner had read it: the next batch takes its place."""
+        logger.warning("a batch was lost with its runner: %s", type(error).__name__)
+        self._updates -= 1
+        self.lost_batches += 1
 
     def _explain_learner_error(self, error: RayTaskError | RayActorError) -> None:
         """Raise what a learner raised, unless one has died: the others then know no more than a lost connection."""

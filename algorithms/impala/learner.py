@@ -14,6 +14,7 @@ from ray.rllib.core.learner.training_data import TrainingData
 from ray.rllib.utils.metrics import WEIGHTS_SEQ_NO
 
 from bonuslab.algorithms.acting.policy_module import NEXT_VALUE
+from bonuslab.algorithms.bonuses.reward.shared import RewardColumns
 from bonuslab.algorithms.data.fragment import Fragment, concat_envs
 from bonuslab.algorithms.impala.loss import impala_loss
 from bonuslab.algorithms.learning.learner import FragmentLearner
@@ -96,6 +97,11 @@ class IMPALALearner(FragmentLearner):
 
 
 def _fragment(data: TrainingData) -> Fragment:
-    """The fragment inside RLlib's envelope; several are joined."""
+    """The fragment inside RLlib's envelope, with its reward columns; several are joined."""
     data.solve_refs()
-    return data.batch if data.batch is not None else concat_envs(data.batches)
+    parts = [data.batch] if data.batch is not None else data.batches
+    fragment = concat_envs([part for part in parts if isinstance(part, Fragment)])
+    for part in parts:
+        if isinstance(part, RewardColumns):
+            fragment.extra |= part.columns
+    return fragment

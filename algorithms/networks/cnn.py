@@ -1,7 +1,7 @@
-"""The `cnn` family: pictures of any size and name through convolutions, everything else through one layer.
+"""The `cnn` family: images of any size and name through convolutions, all other observations through one layer.
 
-Small grids of symbols, such as MiniGrid's 7 × 7 × 3, hold kinds of objects, not brightness: each value of each channel has
-an embedding, and a cell is the sum of its own (BabyAI 1.1's "bag of words", Hui et al. 2020). Other sizes are ours.
+Small grids such as MiniGrid's 7 × 7 × 3 hold symbols, not brightness: each value of each channel has an embedding, and
+a cell is the sum of those of its channels (the "bag of words" of BabyAI 1.1, Hui et al. 2020). All sizes are ours.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ HIDDEN = 256
 OTHER_SIZE = 64
 SYMBOL_SIZE = 16
 LARGEST_GRID = 25
-"""Cells in either direction of a grid of symbols: the largest of MiniGrid's. Larger uint8 pictures are photographs."""
-LARGE_PICTURE = 36
+"""Cells in either direction of a grid of symbols: the largest of MiniGrid's. Larger uint8 images are photographs."""
+LARGE_IMAGE = 36
 """Pixels in either direction from which convolutions take large steps."""
 _SMALLEST, _SMALLEST_GREY = 3, 16
 _BYTE = 256
 
 
-def picture_layout(shape: tuple[int, ...]) -> tuple[int, int, int, bool] | None:
-    """(channels, height, width, channels come last) of a picture, None for other shapes.
+def image_layout(shape: tuple[int, ...]) -> tuple[int, int, int, bool] | None:
+    """(channels, height, width, channels come last) of a image, None for other shapes.
 
-    Pictures are [H, W, C], [C, H, W] (C is smaller than the sides) or grey [H, W] of at least 16 × 16.
+    Images are [H, W, C], [C, H, W] (C is smaller than the sides) or grey [H, W] of at least 16 × 16.
     """
     if len(shape) == 2 and min(shape) >= _SMALLEST_GREY:
         return 1, *shape, False
@@ -42,39 +42,43 @@ def picture_layout(shape: tuple[int, ...]) -> tuple[int, int, int, bool] | None:
     return (channels, height, width, last) if min(height, width) >= _SMALLEST else None
 
 
-def is_picture(space: gym.Space) -> bool:
+def is_image(space: gym.Space) -> bool:
     """Whether convolutions should look at observations of this space."""
     suits = isinstance(space, gym.spaces.Box) and (space.dtype == np.uint8 or np.dtype(space.dtype).kind in "fb")
-    return suits and picture_layout(space.shape) is not None  # type: ignore[arg-type]
+    return suits and image_layout(space.shape) is not None  # type: ignore[arg-type]
 
 
-def pictures_and_others(observation_space: gym.spaces.Dict) -> tuple[dict[str, gym.spaces.Box], dict[str, gym.Space]]:
-    """The pictures among the observations, and the rest; none of the former is refused."""
+def images_and_others(observation_space: gym.spaces.Dict) -> tuple[dict[str, gym.spaces.Box], dict[str, gym.Space]]:
+    """The images among the observations, and the rest; none of the former is refused."""
     spaces = visible(observation_space)
-    pictures = {key: space for key, space in sorted(spaces.items()) if is_picture(space)}
-    if not pictures:
+    images = {key: space for key, space in sorted(spaces.items()) if is_image(space)}
+    if not images:
         shown = ", ".join(f"{key} {space.shape}" for key, space in sorted(spaces.items()))
         raise InvalidInput(f"it needs images [H, W, C] or [C, H, W]; this environment has {shown}")
-    return pictures, {key: space for key, space in spaces.items() if key not in pictures}  # type: ignore[return-value]
+    return images, {key: space for key, space in spaces.items() if key not in images}  # type: ignore[return-value]
 
 
-class _Picture(nn.Module):
-    """One picture: symbols or scaled pixels, then three convolutions."""
+class _Image(nn.Module):
+    """One image: symbols or scaled pixels, then three convolutions."""
+
+    _first: Tensor
 
     def __init__(self, space: gym.spaces.Box) -> None:
         super().__init__()
-        layout = picture_layout(space.shape)
+        layout = image_layout(space.shape)
         assert layout is not None
         self._channels, self._height, self._width, self._channels_last = layout
         channels = self._channels
         low, high = float(space.low.min()), float(space.high.max())
-        self._low, self._scale = (low, 1 / (high - low)) if np.isfinite([low, high]).all() and high > low else (0.0, 1.0)
+        self._low, self._scale = (
+            (low, 1 / (high - low)) if np.isfinite([low, high]).all() and high > low else (0.0, 1.0)
+        )
         self.symbols: nn.EmbeddingBag | None = None
         if space.dtype == np.uint8 and max(self._height, self._width) <= LARGEST_GRID:
             self.symbols = nn.EmbeddingBag(_BYTE * self._channels, SYMBOL_SIZE, mode="sum")
             self.register_buffer("_first", _BYTE * torch.arange(self._channels), persistent=False)
             channels = SYMBOL_SIZE
-        if min(self._height, self._width) >= LARGE_PICTURE:
+        if min(self._height, self._width) >= LARGE_IMAGE:
             sizes = [(16, 8, 4, 0), (32, 4, 2, 0), (32, 3, 1, 0)]
         else:
             sizes = [(16, 3, 1, 1), (32, 3, 2, 1), (32, 3, 2, 1)]
@@ -99,19 +103,19 @@ class _Picture(nn.Module):
         return self.convolutions(cells.permute(0, 3, 1, 2))
 
 
-@register_family("cnn", core_size=128, check=pictures_and_others)
+@register_family("cnn", core_size=128, check=images_and_others)
 class CNNEncoder(Encoder):
-    """Convolutions for every picture and one layer for all other observations, joined by a fully-connected layer."""
+    """Convolutions for every image and one layer for all other observations, joined by a fully-connected layer."""
 
     output_size = HIDDEN
 
     def __init__(self, observation_space: gym.spaces.Dict) -> None:
         super().__init__()
-        pictures, others = pictures_and_others(observation_space)
-        self._keys = list(pictures)
-        self.pictures = nn.ModuleList([_Picture(space) for space in pictures.values()])
+        images, others = images_and_others(observation_space)
+        self._keys = list(images)
+        self.images = nn.ModuleList([_Image(space) for space in images.values()])
         self.others: nn.Sequential | None = None
-        size: int = sum(picture.size for picture in self.pictures)  # type: ignore[misc]
+        size: int = sum(image.size for image in self.images)  # type: ignore[misc]
         if others:
             inputs = FlatInputs(others)
             self.others = nn.Sequential(inputs, nn.Linear(inputs.size, OTHER_SIZE), nn.ReLU())
@@ -120,7 +124,7 @@ class CNNEncoder(Encoder):
 
     def forward(self, observations: Observations) -> Tensor:
         """[B, 256]."""
-        parts = [picture(observations[key]) for key, picture in zip(self._keys, self.pictures, strict=True)]
+        parts = [image(observations[key]) for key, image in zip(self._keys, self.images, strict=True)]
         if self.others is not None:
             parts.append(self.others(observations))
         return self.join(torch.cat(parts, dim=1)).relu()

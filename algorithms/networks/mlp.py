@@ -1,4 +1,4 @@
-"""The `mlp` family: any observation as one vector, through two fully-connected layers of 256 (RLlib's default sizes)."""
+"""The `mlp` family: all observations as one vector, through two layers of 256 (RLlib's default)."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ class FragmentConfig(AlgorithmConfig):
 
     def update_from_dict(self, config_dict: Any) -> Self:
         """RLlib's; registers what came with the settings."""
-        settings = dict(config_dict)
+        settings = config_dict.to_dict() if isinstance(config_dict, AlgorithmConfig) else dict(config_dict)
         extensions.install(settings.pop(_EXTENSIONS, None))
         return super().update_from_dict(settings)
 

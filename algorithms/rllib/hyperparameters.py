@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Generic, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
@@ -172,14 +172,14 @@ def types_of(kind: type[Hyperparameters]) -> dict[str, Any]:
     return {item.name: hints[item.name] for item in dataclasses.fields(kind)}
 
 
-def require_known(kind: type[Hyperparameters], name: str) -> None:
-    """Refuse a name that is no hyperparameter, with the nearest one."""
+def require_known(kind: type[Hyperparameters], name: str, besides: Iterable[str] = ()) -> None:
+    """Refuse a name that is no hyperparameter, with the nearest of those and of other settings, `besides`."""
     known = specs_of(kind)
     if name in known:
         return
     if OTHER_NAMES.get(name) in known:
         raise InvalidInput(f"unknown hyperparameter {name!r}; it is called {OTHER_NAMES[name]} here")
-    raise unknown("hyperparameter", name, known)
+    raise unknown("setting" if besides else "hyperparameter", name, {*known, *besides})
 
 
 def parse_value(kind: type[Hyperparameters], name: str, text: str) -> Any:

@@ -39,8 +39,8 @@ class GymEpisode:
         self.observation = buffers
         self.context: int | None = None
         self.total_reward = 0.0
-        self.status = "running"
-        """`running`, `won`, `terminated` or `step_limit`."""
+        self.status = "unstarted"
+        """Then `running`, `won`, `terminated` or `step_limit`."""
         self.truncated = False
         """Whether the episode was cut short, which a won one can be, too."""
         self.restarted = False
@@ -60,7 +60,7 @@ class GymEpisode:
 
     def begin(self, context: int) -> None:
         """Start a new episode."""
-        self.context = context
+        self.context, self.status = context, "unstarted"  # until the environment has started
         result = self.env.reset(seed=context)
         if not isinstance(result, tuple) or len(result) != 2:
             raise EnvError(f"reset() of {self._name} must return (observation, info)")
@@ -102,7 +102,7 @@ class GymEpisode:
                     self.step(step % int(self._actions.space.n))
                     shown.append(self._copy())
             seen.append(shown)
-        self.context = None
+        self.context, self.status = None, "unstarted"
         return len(seen[0]) == len(seen[1]) and all(map(_equal, *seen))
 
     def get_state(self) -> dict[str, Any] | None:

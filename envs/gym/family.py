@@ -27,7 +27,7 @@ class GymFamily:
     """
 
     name = "gym"
-    settings = OWN_SETTINGS
+    settings: tuple[str, ...] = OWN_SETTINGS
     many_contexts = True
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class GymFamily:
         maker = _maker(name)
         parse_count(settings.get("contexts"))
         own = _own(settings)
-        check_won({**maker.defaults, **own}.get("won", "auto"))
+        check_won(maker.won(own))
         key = (maker.target, f"{maker.name} {sorted(own.items())}")
         if key in self._checked:  # a grid has many trials of one environment
             return

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -36,6 +37,10 @@ class Maker:
     target: Callable[..., Any] | None = None
     """The class or function that receives the keyword arguments, where it is known."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
+
+    def won(self, settings: Mapping[str, Any]) -> Any:
+        """The setting `won`; see `bonuslab.envs.gym.episode.WON`."""
+        return {"won": "auto", **self.defaults, **settings}["won"]
 
     def make_drawing(self, settings: Mapping[str, Any]) -> gym.Env[Any, Any]:
         """An environment that draws RGB pictures, if it can."""
@@ -117,10 +122,8 @@ def find_gymnasium(name: str) -> Maker | None:
 
 def known_names() -> list[str]:
     """Names that can be listed: the user's and Gymnasium's, with those of MiniGrid if it is installed."""
-    try:
+    with suppress(ModuleNotFoundError):
         import_module("minigrid")
-    except ModuleNotFoundError:
-        pass
     return [*USER_ENVIRONMENTS, *gym.registry]
 
 

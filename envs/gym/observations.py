@@ -4,11 +4,11 @@
 |---|---|
 | Box, MultiBinary, MultiDiscrete | the same; a scalar Box has shape [1] |
 | Discrete(n) | MultiDiscrete([n]), so that every observation is an array |
-| Text, and other spaces of strings such as MiniGrid's missions | Box [128] uint8: UTF-8, padded with zeros, cut if longer |
+| Text, and other strings such as MiniGrid's missions | Box [128] uint8: UTF-8, padded with zeros or truncated |
 | Dict, Tuple | their parts, under keys joined by dots: `camera.rgb`, `0`, `1` |
 
-A space that is neither Dict nor Tuple has the key `obs`. Where the environment knows the agent's cell (`agent_pos`, as in
-MiniGrid), the key `agent_position` is added: counts can use it, our networks ignore it.
+A space that is neither Dict nor Tuple has the key `obs`. Where the environment has the attribute `agent_pos`, as
+MiniGrid's do, the key `agent_position` is added: counts can use it, our networks ignore it.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ def _leaves(name: str, space: gym.Space[Any], path: tuple[Any, ...]) -> Iterator
         case gym.spaces.MultiDiscrete():
             yield _Leaf(key, path, space, _numbers_reader(space))
         case gym.spaces.Discrete():
-            shown = gym.spaces.MultiDiscrete([space.n], start=[space.start])
-            yield _Leaf(key, path, shown, _number_reader(int(space.start), int(space.n)))
+            start, count = int(space.start), int(space.n)
+            yield _Leaf(key, path, gym.spaces.MultiDiscrete([count], start=[start]), _number_reader(start, count))
         case _ if space.dtype is not None and space.dtype.kind == "U":
             yield _Leaf(key, path, gym.spaces.Box(0, 255, (TEXT_BYTES,), np.uint8), _letters)
         case _:

@@ -17,12 +17,13 @@ from bonuslab.envs.gym.observations import ObservationLayout
 from bonuslab.envs.replayed_vector_env import ReplayedVectorEnv
 from bonuslab.envs.vector_env import EnvError
 
+
 class GymVectorEnv(ReplayedVectorEnv):
     """N environments; see `bonuslab.envs.vector_env.VectorEnv`.
 
-    Env i draws its contexts from the stream (stream, i): it plays what a `GymEnv` with that stream plays alone. We step
-    plain environments even where an id has a vector implementation (`vector_entry_point`): Gymnasium's draw all sub-envs
-    from one generator, so that neither a single sub-env can be reseeded nor its episode depend on its seed alone.
+    Env i draws its contexts from the stream (stream, i): it plays what a `GymEnv` with that stream plays alone. Vector
+    implementations (`vector_entry_point`) are not used: Gymnasium's draw all sub-envs from one generator, so that a
+    sub-env cannot be reseeded by itself, and its episode depends on what the others do.
     """
 
     def __init__(
@@ -38,10 +39,9 @@ class GymVectorEnv(ReplayedVectorEnv):
     ) -> None:
         """`settings` are the environment's keyword arguments, `max_episode_steps` and `won`."""
         check_integer("num_envs", num_envs, 1)
-        won = settings.get("won", maker.defaults.get("won", "auto"))
+        won = maker.won(settings)
         samplers = [
-            SeedContexts(contexts, seed, held_out=held_out, stream=(stream, env_index))
-            for env_index in range(num_envs)
+            SeedContexts(contexts, seed, held_out=held_out, stream=(stream, env_index)) for env_index in range(num_envs)
         ]
         made = [maker.make(settings)]
         observations = ObservationLayout(maker.name, made[0])

@@ -9,20 +9,18 @@ import gymnasium as gym
 import numpy as np
 
 from bonuslab.envs.contexts import ContextCount
-from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.envs.episode_env import EpisodeEnv
 from bonuslab.envs.habitat.backends import find_scenes
 from bonuslab.envs.habitat.contexts import HabitatContexts, check_context, scene_and_start
 from bonuslab.envs.habitat.episode import HabitatEpisode
-from bonuslab.envs.habitat.simulator import NavigableMap, Pose, Scenes
+from bonuslab.envs.habitat.simulator import Action, NavigableMap, Pose, Scenes
 from bonuslab.envs.habitat.spaces import action_space, check_action, check_size, observation_space
 
-Observation = dict[str, np.ndarray]
 
-
-class HabitatEnv(gym.Env[Observation, int]):
+class HabitatEnv(EpisodeEnv):
     """Episodes in the scenes of one back end.
 
-    The reward is always 0. `info` has the context, the scene, the coverage so far, and the episode's end status.
+    The reward is always 0. `info` also has the scene and the coverage so far.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 8}  # noqa: RUF012 (as Gymnasium declares it)
@@ -46,42 +44,13 @@ class HabitatEnv(gym.Env[Observation, int]):
 
         `stop_ends_episode`: see `HabitatEpisode`.
         """
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise unknown("render mode", render_mode, self.metadata["render_modes"])
+        super().__init__(render_mode)
         self.scenes = find_scenes(backend, **data)
+        self._name = self.scenes.name
         self.contexts = HabitatContexts(self.scenes, contexts, seed, held_out=held_out, split=split, stream=stream)
         self.observation_space = observation_space(check_size(size))
         self.action_space: gym.spaces.Discrete = action_space()  # type: ignore[assignment]
-        self.render_mode = render_mode
         self._episode = HabitatEpisode(self.scenes, size, max_steps, stop_ends_episode)
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observation, dict[str, Any]]:
-        """Start an episode on the next context, or on the one of `options={"context": id}`.
-
-        `seed` restarts the sequence of contexts: the same seed gives the same sequence.
-        """
-        for key in options or {}:
-            if key != "context":
-                raise unknown("reset option", key, ["context"])
-        chosen = options.get("context") if options else None
-        wanted = None if chosen is None else check_context(chosen, self.scenes)
-        if seed is not None:
-            self.contexts.reseed(seed)
-        super().reset(seed=seed)
-        self._episode.begin(self.contexts.draw() if wanted is None else wanted)
-        return self._observation(), self._info()
-
-    def step(self, action: int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Take one action."""
-        chosen = check_action(action)
-        if self._episode.status != "running":
-            state = "before the first reset" if self._episode.context is None else "after the end of the episode"
-            raise InvalidInput(f"step {state}: call reset() first")
-        self._episode.step(chosen)
-        status = self._episode.status
-        return self._observation(), 0.0, status == "stopped", status == "step_limit", self._info()
 
     @property
     def coverage(self) -> float:
@@ -123,29 +92,11 @@ class HabitatEnv(gym.Env[Observation, int]):
         views = [shown["rgb"], depth_picture(shown["depth"])]
         return frame(views, self.map, self.revealed, self.path, self.coverage, background=self.from_above())
 
-    def get_state(self) -> dict[str, Any]:
-        """Picklable state from which `set_state` resumes exactly."""
-        return {
-            "scenes": self.scenes.name,
-            "episode": self._episode.get_state(),
-            "contexts": self.contexts.get_state(),
-        }
+    def _check_context(self, context: object) -> int:
+        return check_context(context, self.scenes)
 
-    def set_state(self, state: dict[str, Any]) -> Observation:
-        """Resume from `get_state` by replaying the episode; returns the current observation."""
-        if state["scenes"] != self.scenes.name:
-            raise InvalidInput(f"a state of {state['scenes']} does not fit {self.scenes.name}")
-        self.contexts.set_state(state["contexts"])
-        self._episode.set_state(state["episode"])
-        return self._observation()
-
-    def close(self) -> None:
-        """Release all resources; idempotent."""
-        if hasattr(self, "_episode"):
-            self._episode.close()
-
-    def _observation(self) -> Observation:
-        return {key: array.copy() for key, array in self._episode.observation.items()}
+    def _check_action(self, action: object) -> Action:
+        return check_action(action)
 
     def _info(self) -> dict[str, Any]:
         context = self._episode.context

@@ -21,7 +21,7 @@ EndStatus = Literal["running", "won", "died", "step_limit", "aborted"]
 
 REWARD_WIN: Final = 1.0
 PENALTY_STEP: Final = -0.01
-"""MiniHack's: the reward of a step that takes no game time, such as walking into a wall."""
+"""MiniHack's: added to the reward of a step that takes no game time, such as walking into a wall."""
 
 _APPLY: Final = int(nethack.Command.APPLY)
 _YES: Final = ord("y")
@@ -163,9 +163,8 @@ class MiniHackEpisode:
 
     def get_state(self) -> dict[str, Any] | None:
         """Context and actions (a running game cannot be saved); None before the first episode."""
-        if self.context is None:
-            return None
-        return {"context": self.context, "actions": bytes(self._actions), "status": self.status}
+        state = {"context": self.context, "actions": bytes(self._actions), "status": self.status}
+        return None if self.context is None else state
 
     def set_state(self, state: dict[str, Any] | None) -> None:
         """Replay the episode up to where `get_state` was called."""

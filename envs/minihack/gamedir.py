@@ -69,7 +69,7 @@ class _ProcessDirectory:
         _remove_abandoned(base)
         unfinished = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=base))
         # The lock shows that the owner is alive, even across containers that share /dev/shm but not process ids.
-        # The directory gets its final name only once locked, so that nobody takes it for abandoned.
+        # The directory gets its final name only once locked, so that no other process takes it for abandoned.
         self._lock = os.open(unfinished / _ALIVE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         self.path = base / unfinished.name.removeprefix(".")
@@ -93,7 +93,7 @@ class _ProcessDirectory:
         (path / "nhdat").symlink_to("../nhdat")
         (path / "perm").touch()
         for name in _HIGH_SCORE_FILES:
-            # Every game appends to these and nobody reads them: as real files they would fill memory.
+            # Every game appends to these; as real files they would fill memory.
             (path / name).symlink_to(os.devnull)
         return GameDirectory(path)
 

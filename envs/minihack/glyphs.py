@@ -75,8 +75,8 @@ def _symbol(glyph: int) -> tuple[int, int]:
     if nethack.glyph_is_body(glyph):
         return ord("%"), _monster(glyph - nethack.GLYPH_BODY_OFF)[1]
     if nethack.glyph_is_normal_object(glyph):
-        thing = nethack.objclass(nethack.glyph_to_obj(glyph))
-        return ord(nethack.class_sym.from_oc_class(thing.oc_class).sym), thing.oc_color
+        kind = nethack.objclass(nethack.glyph_to_obj(glyph))
+        return ord(nethack.class_sym.from_oc_class(kind.oc_class).sym), kind.oc_color
     if nethack.glyph_is_warning(glyph):
         level = glyph - nethack.GLYPH_WARNING_OFF
         return ord("0") + level, _WARNING_COLOURS[level]

@@ -64,9 +64,9 @@ def message_text(message: np.ndarray) -> str:
 
 def status_text(blstats: np.ndarray) -> str:
     """Health, level and game time in one line."""
-    hp, most = blstats[nethack.NLE_BL_HP], blstats[nethack.NLE_BL_HPMAX]
+    hp, max_hp = blstats[nethack.NLE_BL_HP], blstats[nethack.NLE_BL_HPMAX]
     level, turn = blstats[nethack.NLE_BL_XP], blstats[nethack.NLE_BL_TIME]
-    return f"HP {hp}/{most}   level {level}   turn {turn}"
+    return f"HP {hp}/{max_hp}   level {level}   turn {turn}"
 
 
 def text_lines(

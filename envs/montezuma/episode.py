@@ -10,6 +10,7 @@ import numpy as np
 
 from bonuslab.envs.errors import check_integer
 from bonuslab.envs.montezuma.game import NUM_ROOMS, MontezumaGame
+from bonuslab.envs.montezuma.seeds import CONTEXT
 from bonuslab.envs.montezuma.sticky import STICKY_PROBABILITY, StickyActions, StickyKind
 
 EndStatus = Literal["running", "game_over", "step_limit"]
@@ -49,6 +50,14 @@ class MontezumaEpisode:
         """Scored so far."""
         self.rooms: set[int] = set()
         """Rooms visited."""
+
+    @property
+    def context(self) -> int | None:
+        """The only context there is; None before the first episode."""
+        return None if self.status is None else CONTEXT
+
+    def close(self) -> None:
+        """Nothing to release."""
 
     def reseed(self, seed: Sequence[int]) -> None:
         """Restart the random numbers of the sticky actions."""

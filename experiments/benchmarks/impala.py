@@ -78,7 +78,9 @@ def _paper_milliseconds(bonus: str, peer: float, fragments: int) -> list[Measure
         fragment = algorithm.env_runner.sample()
         marks.append(_cpu_seconds())
         columns = [range(begin, begin + 8) for begin in range(0, 32, 8)]
-        batches = [algorithm.bonus._bonus.process(fragment.select_envs(list(part)))[0] for part in columns]
+        batches = [fragment.select_envs(list(part)) for part in columns]
+        for batch in batches:
+            batch.extra |= algorithm.bonus._bonus.process(batch)[0].columns
         marks.append(_cpu_seconds())
         for batch in batches:
             learner.update(batch)

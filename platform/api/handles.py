@@ -89,7 +89,7 @@ class Run:
     @cached_property
     def agent(self) -> TrainedAgent:
         """Policy and bonus models of the newest checkpoint."""
-        self.config  # noqa: B018 (registers the run's plugins)
+        self.grid.load_plugins(self.trial.description())
         return TrainedAgent.load(newest_checkpoint(Found(self.grid, self.trial)))
 
     def policy(self, greedy: bool = False, seed: int = 0) -> Policy:

@@ -51,7 +51,8 @@ class Curves:
             about = find(name)
             group = RESULTS if name == metric else about.group
             drawn: dict[str, Any] = {"name": name, "group": group, "label": about.axis, "unit": about.unit}
-            drawn |= {"meaning": about.meaning, "mean": _plain(_means(values, starts)), "last": _plain(values[there][-1:])[0]}
+            drawn |= {"meaning": about.meaning, "last": _plain(values[there][-1:])[0]}
+            drawn["mean"] = _plain(_means(values, starts))
             if joined:
                 drawn |= {
                     "low": _plain(np.fmin.reduceat(values, starts)),

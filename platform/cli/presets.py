@@ -44,8 +44,8 @@ class PresetsCommand:
             return 0
         for entry, preset in chosen:
             print(f"{preset.name} of {entry.name}: {preset.description}\n")
-            rows = [(row["name"], _text(row["value"]), row["meaning"], row["source"]) for row in _described(preset)]
-            print_table(("hyperparameter", "value", "meaning", "source"), rows)
+            lines = [(row["name"], _text(row["value"]), row["meaning"], row["source"]) for row in _described(preset)]
+            print_table(("hyperparameter", "value", "meaning", "source"), lines)
             print()
         return 0
 

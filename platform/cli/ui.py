@@ -62,7 +62,7 @@ def _serve(folder: GridFolder, store: Store, arguments: Namespace, experiment_id
             print("for one task alone add to the search:  and tags.task = 'NAME'")
             print("Ctrl-C stops it", flush=True)
             status = server.wait()
-            print(f"bonuslab: MLflow ended with status {status}:\n{server.last_words()}", file=sys.stderr)
+            print(f"bonuslab: MLflow ended with status {status}:\n{server.last_output()}", file=sys.stderr)
             return 1
     except KeyboardInterrupt:
         print("stopped")

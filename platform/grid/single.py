@@ -150,7 +150,7 @@ class SingleRun:
                     training.close()
                 record.interrupt()
                 record.write()
-        if not record.last_row:
+        if not record.state.env_steps:
             raise KeyboardInterrupt  # nothing has happened since the start that could be saved
         if finished:
             display.waiting("recording an episode")

@@ -1,4 +1,4 @@
-"""Everything the report shows, computed once from the trials of a grid."""
+"""Everything the report shows, computed from the trials of a grid."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ THRESHOLDS = 101
 
 @dataclass(frozen=True)
 class BesidePaper:
-    """A cell of the paper's tables and ours for the same task, contexts and counts."""
+    """A cell of the paper's tables and ours for the same task, contexts and count feature."""
 
     unit: str
     method: str
@@ -32,7 +32,7 @@ class BesidePaper:
 
 @dataclass(frozen=True)
 class ContextStudy:
-    """One task over its numbers of contexts: mean and std a method, None where there is no value yet."""
+    """One task over its numbers of contexts: mean and std per method, None where there is no value yet."""
 
     task: str
     contexts: list[str]
@@ -42,7 +42,7 @@ class ContextStudy:
 
 @dataclass(frozen=True)
 class Analysis:
-    """What is shown. Methods are ordered by scope everywhere."""
+    """The data of a report. Methods are ordered by scope."""
 
     results: GridResults
     comparison: Comparison
@@ -72,7 +72,7 @@ class Analysis:
 
     @property
     def scopes_differ(self) -> bool:
-        """Whether some scope has several bonuses, so that scopes say something else than bonuses."""
+        """Whether some scope has several bonuses, so that scopes differ from bonuses."""
         return len(self.by_scope) < len(self.by_bonus)
 
     def has_unit_range(self, column: str) -> bool:

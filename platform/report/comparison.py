@@ -1,7 +1,7 @@
-"""What is compared with what: the headline column, at how many steps, and which trials take part.
+"""What is compared: the headline column, at how many steps, and which trials are included.
 
-Finished trials are compared at their full length. Where a task has none finished of at least two methods, all trials
-that reached the same number of steps are compared there: the furthest that every method which has begun has reached.
+Finished trials are compared at their full length. A task without finished trials of at least two methods is compared at
+the largest number of steps that every started method has reached.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from bonuslab.platform.run.rows import STEPS
 LAST_SHARE = 0.1
 """A training column's final value is its mean over this last share of the steps."""
 TOLERANCE = 0.02
-"""Trials end at whole batches, so that equal lengths differ a little."""
+"""Trials end at whole batches, so equal lengths differ slightly."""
 DEFAULT_METRIC = WIN_RATE
 
 
 @dataclass(frozen=True)
 class Score:
-    """The final value of one trial, or why it has none."""
+    """The final value of one trial, or the reason why it has none."""
 
     trial: Trial
     value: float | None
@@ -34,16 +34,16 @@ class Score:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Final values of a column for all trials, and which tasks and methods the aggregates are taken over."""
+    """Final values of a column for all trials, and the tasks and methods that aggregates are over."""
 
     metric: str
     scores: list[Score]
     steps: dict[str, int]
     """Environment steps at which each task is compared; only tasks with a value."""
     partial: list[str]
-    """Tasks compared before their trials' end."""
+    """Tasks compared before their trials have finished."""
     common_units: list[str]
-    """Tasks where every method of `common_methods` has a value: aggregates are over these."""
+    """Tasks where every method of `common_methods` has a value; aggregates are over these."""
     common_methods: list[str]
 
     @property
@@ -52,7 +52,7 @@ class Comparison:
         return find(self.metric).higher_is_better is False
 
     def runs(self, method: str, unit: str) -> np.ndarray:
-        """[n]: the values of one method on one task, one a seed."""
+        """[n]: the values of one method on one task, one per seed."""
         return np.array(
             [
                 score.value
@@ -67,17 +67,17 @@ class Comparison:
 
 
 def choose_metric(asked: str | None, configured: str | None, columns: Iterable[str]) -> str:
-    """The headline column: asked for, named by the experiment, or the win rate; of those, one that there is."""
+    """The first column that exists of: the one asked for, the experiment's, the win rate and the return."""
     there = [name for name in columns if name != STEPS]
     if asked is not None and asked not in there:
         if not there:
-            raise InvalidInput(f"no trial has a row yet, so there is no column {asked!r} to compare")
+            raise InvalidInput(f"no trial has a row yet, so column {asked!r} cannot be compared")
         raise unknown("column", asked, there)
-    wishes = [name for name in (asked, configured) if name]
+    candidates = [name for name in (asked, configured) if name]
     if configured and not asked:  # an evaluation that no trial has reached yet
-        wishes.append(training_column(configured))
-    wishes += [DEFAULT_METRIC, RETURN]
-    return next((name for name in wishes if name in there), wishes[0])
+        candidates.append(training_column(configured))
+    candidates += [DEFAULT_METRIC, RETURN]
+    return next((name for name in candidates if name in there), candidates[0])
 
 
 def compare(results: GridResults, metric: str) -> Comparison:
@@ -99,7 +99,7 @@ def compare(results: GridResults, metric: str) -> Comparison:
 
 
 def final_value(series: Series, at: float, evaluation: bool) -> float:
-    """The value at `at` steps: an evaluation's last one, otherwise the mean over the last tenth of the steps."""
+    """The value at `at` steps: the last of an evaluation, otherwise the mean over the last tenth of the steps."""
     before = series.steps <= at
     if not before.any():
         return float(series.values[0])
@@ -110,7 +110,7 @@ def final_value(series: Series, at: float, evaluation: bool) -> float:
 
 
 def _common_steps(trials: list[Trial], metric: str) -> tuple[float, bool]:
-    """How many steps the trials of one task are compared at, and whether those are the steps of finished trials."""
+    """The steps at which the trials of one task are compared, and whether these are of finished trials."""
     reached: dict[str, float] = {}
     finished: dict[str, float] = {}
     for trial in trials:
@@ -127,7 +127,7 @@ def _common_steps(trials: list[Trial], metric: str) -> tuple[float, bool]:
 def _score(trial: Trial, metric: str, at: float, full: bool) -> Score:
     series = trial.column(metric)
     if trial.state.status == "waiting" and not len(series):
-        return Score(trial, None, "not begun")
+        return Score(trial, None, "not started")
     if not len(series):
         return Score(trial, None, "failed before its first value" if trial.state.status == "failed" else "no value yet")
     end = float(series.steps[-1])
@@ -139,7 +139,7 @@ def _score(trial: Trial, metric: str, at: float, full: bool) -> Score:
 
 
 def _common(results: GridResults, scores: list[Score]) -> tuple[list[str], list[str]]:
-    """As many methods as have values on the same tasks, as long as those are half of the tasks that any method has."""
+    """As many methods as share at least half of the tasks that any method has values on."""
     there: dict[str, set[str]] = {method: set() for method in results.scopes}
     for score in scores:
         if score.value is not None:

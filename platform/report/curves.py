@@ -21,36 +21,36 @@ from bonuslab.platform.report.trial_results import (
 
 POINTS = 80
 FEWEST_POINTS = 3
-"""A column with fewer values a trial is no curve."""
+"""A column with fewer values per trial is not drawn as a curve."""
 EVOLUTION = {
     "inverse-dynamics loss": f"learn/<term>/{INVERSE_LOSS}",
     "episodic bonus": EPISODIC_BONUS,
     "global bonus": GLOBAL_BONUS,
     "extrinsic return": RETURN,
 }
-"""The rows of the paper's figure of how bonuses evolve, and the columns they show."""
+"""The rows of the paper's figure of bonuses over time, and the columns they show."""
 _PARTS = {"episodic bonus": ("episodic", "combined"), "global bonus": ("global", "combined")}
-"""A bonus without an episodic or a global part has a column of zeros for it, which says nothing."""
+"""A bonus without an episodic or a global part has a meaningless column of zeros for it."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Mean and standard deviation over seeds at the same steps; NaN where no seed has come."""
+    """Mean and standard deviation over seeds at the same steps; NaN where no seed has a value."""
 
     steps: np.ndarray  # [K]
     mean: np.ndarray  # [K]
     std: np.ndarray  # [K]; 0 with one seed
-    seeds: np.ndarray  # [K]: how many seeds the mean is of
+    seeds: np.ndarray  # [K]: number of seeds
 
     @property
     def whole_until(self) -> int:
-        """Index after the last point where all seeds are there."""
+        """Index after the last point that all seeds have reached."""
         there = np.flatnonzero((self.seeds == self.seeds.max()) & (self.seeds > 0))
         return int(there[-1]) + 1 if len(there) else 0
 
 
 def average(series: Iterable[Series], most_steps: float) -> Curve | None:
-    """The mean over seeds on `POINTS` equal spans of steps; None where no seed has two values."""
+    """The mean over seeds on `POINTS` equal spans of steps; None if no seed has two values."""
     columns = [_on_spans(one, most_steps) for one in series if len(one) > 1]
     if not columns or most_steps <= 0:
         return None
@@ -65,7 +65,7 @@ def average(series: Iterable[Series], most_steps: float) -> Curve | None:
 
 
 def curve_column(results: GridResults, metric: str) -> str:
-    """The column whose curves are drawn: `metric`, or the training column like it where evaluations are few."""
+    """The column whose curves are drawn: `metric`, or the corresponding training column if evaluations are few."""
     points = [len(trial.column(metric)) for trial in results.trials if len(trial.column(metric))]
     other = training_column(metric)
     enough = bool(points) and float(np.median(points)) >= FEWEST_POINTS
@@ -80,7 +80,7 @@ def curves(results: GridResults, column: str) -> dict[str, dict[str, Curve]]:
 
 
 def evolution(results: GridResults) -> dict[str, dict[str, dict[str, Curve]]]:
-    """By task, row of the paper's figure and method; only tasks where some bonus has two of the rows or more."""
+    """By task, row of the paper's figure and method; only tasks with some row other than the return."""
     found = {}
     for unit in results.units:
         rows = {row: drawn for row in EVOLUTION if (drawn := _of_unit(results, unit, partial(_row, row)))}

@@ -1,4 +1,4 @@
-"""The numbers of a report as files: CSV of everything that is drawn, LaTeX of what goes into a paper."""
+"""The data of a report as files: CSV of everything drawn, LaTeX of tables for a paper."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NO_VALUE = "--"
 
 
 def data_files(analysis: Analysis) -> dict[str, str]:
-    """By name, what is written into tables/."""
+    """The files of tables/ by name."""
     files = _trials(analysis) | _tasks(analysis) | _aggregates(analysis) | _pairs(analysis) | _curves(analysis)
     if analysis.contexts:
         files |= _contexts(analysis)
@@ -30,7 +30,7 @@ def data_files(analysis: Analysis) -> dict[str, str]:
 
 
 def _trials(analysis: Analysis) -> dict[str, str]:
-    """Every trial with its value, or why it has none, and where it comes from."""
+    """Every trial with its value, or the reason why it has none, and its origin."""
     come_from = origin(analysis.results.description)
     rows = [
         (
@@ -53,7 +53,7 @@ def _trials(analysis: Analysis) -> dict[str, str]:
 
 
 def _tasks(analysis: Analysis) -> dict[str, str]:
-    """A CSV row for every task and bonus; a LaTeX row for every task."""
+    """A CSV row per task and bonus; a LaTeX row per task."""
     metric, steps = analysis.comparison.metric, analysis.comparison.steps
     rows = [
         (unit, method, cell.runs, cell.planned, cell.mean, cell.std, steps[unit])
@@ -112,7 +112,7 @@ def _curves(analysis: Analysis) -> dict[str, str]:
 
 
 def _contexts(analysis: Analysis) -> dict[str, str]:
-    """As the paper's count tables: a row for every task and number of contexts."""
+    """Like the paper's count tables: a row per task and number of contexts."""
     rows, tex = [], []
     for study in analysis.contexts:
         for place, contexts in enumerate(study.contexts):

@@ -1,4 +1,4 @@
-"""How a panel looks: Matplotlib's settings for a paper, and one function for every kind of panel."""
+"""How panels look: Matplotlib's settings for a paper, and one function per kind of panel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bonuslab.platform.report.names import wrapped
 from bonuslab.platform.report.statistics import Estimate
 
 INK, FAINT, RULE = "#1c2024", "#5c6570", "#d8dce1"
-"""Text and axes, smaller text, and lines behind the data; the page turns them into its own colours."""
+"""Text and axes, small text, and grid lines; the page replaces them by its own colours."""
 LEGEND_POINTS, TICK_POINTS = 7.5, 7
 STYLE: Any = {
     "font.family": "sans-serif",
@@ -48,17 +48,17 @@ STYLE: Any = {
     "lines.linewidth": 1.3,
     "axes.formatter.limits": (-3, 4),
     "axes.unicode_minus": True,
-    "text.parse_math": False,  # a name may hold any sign
-    # Text stays text: it can be searched, selected and edited, and a journal accepts its fonts.
+    "text.parse_math": False,  # a name may hold any character
+    # Text stays text: it can be searched and edited, and journals accept its fonts.
     "svg.fonttype": "none",
     "svg.hashsalt": "bonuslab",
     "pdf.fonttype": 42,
     "savefig.dpi": 200,
 }
 BAND_OPACITY, MANY_METHODS = (0.16, 0.09), 4
-"""Bands of more than so many methods are fainter, or they would hide each other."""
+"""Bands of more methods than this are fainter, or they would hide each other."""
 LOG_RANGE = 30.0
-"""Curves of positive values whose highest is this many times their lowest are drawn on a logarithmic axis."""
+"""Positive curves with at least this ratio of highest to lowest value have a logarithmic axis."""
 Styles = Mapping[str, SeriesStyle]
 Means = Mapping[str, Sequence[tuple[float, float] | None]]
 """By method, mean and standard deviation at each place; None where there is no value."""
@@ -72,7 +72,7 @@ def line(style: SeriesStyle, **changes: Any) -> dict[str, Any]:
 def draw_intervals(
     axes: Axes, estimates: Mapping[str, Estimate], styles: Styles, unit_range: bool, xlabel: str
 ) -> None:
-    """One row a method, the first on top: a point and its interval from 0 on, with the number beside it."""
+    """One row per method, the first on top: a point and its interval, with the number beside it."""
     for row, (name, estimate) in enumerate(estimates.items()):
         style = styles[name]
         if estimate.low is not None and estimate.high is not None:
@@ -99,7 +99,7 @@ def draw_intervals(
 def draw_profiles(
     axes: Axes, thresholds: np.ndarray, profiles: Mapping[str, np.ndarray], styles: Styles, metric: str
 ) -> None:
-    """The share of runs above a threshold, over thresholds."""
+    """The share of runs above each threshold."""
     for name, (value, low, high) in profiles.items():
         axes.fill_between(thresholds, low, high, color=styles[name].colour, alpha=_opacity(profiles), lw=0)
         axes.plot(thresholds, value, **line(styles[name]))
@@ -117,7 +117,7 @@ def draw_curves(
     unit_range: bool = False,
     may_be_logarithmic: bool = False,
 ) -> None:
-    """Mean and ± one standard deviation over seeds; fainter where not all seeds have come."""
+    """Mean ± one standard deviation over seeds; fainter where some seeds have no value yet."""
     logarithmic = may_be_logarithmic and _wants_logarithm(curves)
     for name, curve in curves.items():
         whole, style = curve.whole_until, styles[name]
@@ -154,7 +154,7 @@ def draw_contexts(
     ylabel: str,
     limits: tuple[float, float],
 ) -> None:
-    """Mean ± standard deviation over the number of contexts, one line a method."""
+    """Mean ± standard deviation over the number of contexts, one line per method."""
     for number, (name, cells) in enumerate(means.items()):
         places = [place for place, cell in enumerate(cells) if cell is not None]
         there = [cell for cell in cells if cell is not None]
@@ -174,7 +174,7 @@ def draw_contexts(
 
 
 def draw_improvement(axes: Axes, names: Sequence[str], chances: Mapping[tuple[str, str], Estimate]) -> None:
-    """P(row beats column) as a square of numbers; bold where the interval does not contain one half."""
+    """P(row better than column) as a matrix; bold where the interval excludes one half."""
     ends = [mixed(SCOPE_COLOURS[scope], 0.35) for scope in ("episodic", "global")]
     colours = LinearSegmentedColormap.from_list("improvement", [ends[0], "#ffffff", ends[1]])
     square = [[chances[one, other].value if one != other else np.nan for other in names] for one in names]
@@ -189,12 +189,12 @@ def draw_improvement(axes: Axes, names: Sequence[str], chances: Mapping[tuple[st
     axes.tick_params(length=0)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
-    axes.set_xlabel("… than this one")
-    axes.set_ylabel("a run of this one is better …")
+    axes.set_xlabel("… than a run with this bonus")
+    axes.set_ylabel("a run with this bonus is better …")
 
 
 def legend_handles(names: Sequence[str], styles: Styles) -> list[Line2D]:
-    """A line a method for a figure's legend."""
+    """A line per method for a figure's legend."""
     return [Line2D([], [], label=wrapped(name), **line(styles[name])) for name in names]
 
 

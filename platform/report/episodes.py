@@ -1,4 +1,4 @@
-"""Pictures of what trained policies do: one episode of each bonus."""
+"""Pictures of trained policies: one episode per bonus."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bonuslab.platform.report.trial_results import GridResults, Trial
 from bonuslab.platform.run.folder import GridFolder
 
 MOST = 12
-"""Pictures on a page; every trial's is in its folder."""
+"""Pictures on the page; every trial's own is in its folder."""
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,11 @@ class Episode:
 
     trial: Trial
     address: str
-    """A data address: the page needs no other file."""
+    """A data URL: the page needs no other file."""
 
 
 def episodes(folder: GridFolder, results: GridResults) -> list[Episode]:
-    """Of each bonus on each task the first trial that has a picture, the first `MOST` in the grid's order."""
+    """The first trial with a picture of each bonus on each task, at most `MOST`, in the grid's order."""
     chosen: dict[tuple[str, str], Episode] = {}
     for unit in results.units:
         for trial in results.trials:

@@ -1,4 +1,4 @@
-"""The figures of a report, from what was computed."""
+"""The figures of a report."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from bonuslab.platform.report.tables import Cell, interval, number
 from bonuslab.platform.report.trial_results import RETURN, contexts_text
 
 EVOLUTION_TASKS = 4
-"""As many tasks as the paper's figure has; the first of the grid."""
+"""As many tasks as in the paper's figure, the first of the grid."""
 COLUMN_INCHES = 3.25
 """The width of one column of the paper's page."""
 
 
 def aggregates(analysis: Analysis, scopes: bool) -> Figure | None:
-    """Median, IQM and mean with intervals, a panel each, of bonuses or of scopes."""
+    """Median, IQM and mean with intervals, one panel each, by bonus or by scope."""
     named = analysis.by_scope if scopes else analysis.by_bonus
     if not named:
         return None
@@ -99,7 +99,7 @@ def improvement(analysis: Analysis) -> Figure | None:
 
 
 def learning_curves(analysis: Analysis) -> Figure | None:
-    """A panel a task."""
+    """A panel per task."""
     if not analysis.curves:
         return None
     column = analysis.curve_column
@@ -111,7 +111,7 @@ def learning_curves(analysis: Analysis) -> Figure | None:
 
 
 def bonus_evolution(analysis: Analysis) -> Figure | None:
-    """The paper's figure: a column a task; rows inverse-dynamics loss, episodic and global bonus, return."""
+    """The paper's figure: a column per task; rows inverse-dynamics loss, episodic and global bonus, return."""
     tasks = list(analysis.evolution)[:EVOLUTION_TASKS]
     rows = [row for row in EVOLUTION if any(row in analysis.evolution[task] for task in tasks)]
     if not tasks:
@@ -131,7 +131,7 @@ def bonus_evolution(analysis: Analysis) -> Figure | None:
 
 
 def contexts(analysis: Analysis) -> Figure | None:
-    """A panel for each task over its numbers of contexts, and one beside it for the paper's table."""
+    """A panel per task over its numbers of contexts, beside one of the paper's table."""
     panels = []
     for study in analysis.contexts:
         metric = find(analysis.comparison.metric).axis
@@ -155,7 +155,7 @@ def _mean_and_std(of: Mapping[str, Sequence[Cell | PaperResult | None]]) -> Mean
 
 
 def _limits(sides: Sequence[Means]) -> tuple[float, float]:
-    """One range for all values ± their standard deviation, so that panels side by side can be compared."""
+    """One range for all values ± standard deviation, so that adjacent panels can be compared."""
     cells = [cell for means in sides for of in means.values() for cell in of if cell]
     low = min((mean - std for mean, std in cells), default=0.0)
     high = max((mean + std for mean, std in cells), default=1.0)
@@ -164,7 +164,7 @@ def _limits(sides: Sequence[Means]) -> tuple[float, float]:
 
 
 def _fitting(name: str, panels: list[Panel], columns: int, legend: list[str], shared_labels: bool = True) -> Figure:
-    """As wide as the page, or one or two of its thirds where there are fewer panels."""
+    """As wide as the page, or narrower with fewer panels."""
     width = {1: COLUMN_INCHES, 2: 5.0}.get(columns, 6.75)
     height = 1.9 if columns < 3 else 1.6
     return Figure(name, panels, columns, legend, height, width, shared_labels)

@@ -1,4 +1,4 @@
-"""Figures of several panels: whole ones as files for a paper, and single panels for the page."""
+"""Figures of several panels: as files for a paper, and as single panels for the page."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Panel:
     title: str
     draw: Callable[[Axes], None]
     summary: str
-    """What it shows, for who cannot see it."""
+    """Text alternative."""
     group: str = ""
-    """Heading on the page of a panel whose figure has a column for each heading."""
+    """Heading on the page, in a figure with a column per heading."""
     row: str = ""
     """And its title there."""
 
@@ -52,13 +52,13 @@ class Figure:
     panel_height_inches: float = 1.55
     width_inches: float = PAGE_WIDTH_INCHES
     shared_labels: bool = True
-    """Label only the outer axes."""
+    """Label the outer axes only."""
     shared_rows: bool = False
-    """Name the rows at the left alone."""
+    """Name the rows on the left only."""
     page_inches: tuple[float, float] = (3.0, 2.05)
-    """A panel on the page, which the browser fits to its place: larger panels have smaller letters."""
+    """Size of a panel on the page, which the browser scales: larger panels have smaller letters."""
     page_margins_inches: tuple[float, float, float, float] = (0.48, 0.08, 0.42, 0.08)
-    """Left, right, below and above its axes there."""
+    """Left, right, below and above its axes."""
 
 
 def save(figure: Figure, styles: Styles, folder: Path) -> list[Path]:
@@ -77,21 +77,21 @@ def save(figure: Figure, styles: Styles, folder: Path) -> list[Path]:
                 axes.set_visible(False)
         if figure.legend:
             handles = legend_handles(figure.legend, styles)
-            # Matplotlib fills columns, people read rows.
+            # Matplotlib fills columns, but people read rows.
             read = [handle for column in range(in_a_row) for handle in handles[column::in_a_row]]
             canvas.legend(handles=read, loc="outside lower center", ncols=in_a_row, frameon=False, handlelength=2.6)
-        # Laid out once: Matplotlib would do it again, twice, for every file.
+        # Laid out once: Matplotlib would repeat it twice per file.
         canvas.draw_without_rendering()
         canvas.set_layout_engine(None)
         paths = [folder / f"{figure.name}.{kind}" for kind in FILE_TYPES]
         for path in paths:
-            # Without a date, so that the same grid gives the same file.
+            # Without a date: the same grid gives the same file.
             canvas.savefig(path, metadata={".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix))
     return paths
 
 
 def _place(figure: Figure, number: int, axes: Axes) -> None:
-    """Draw one panel of a whole figure, with the labels that it has there."""
+    """Draw one panel of a figure with its labels."""
     panel = figure.panels[number]
     panel.draw(axes)
     axes.set_title(panel.title, fontsize=_title_points(figure))
@@ -113,19 +113,19 @@ def _title_points(figure: Figure) -> float:
 
 
 def _legend_columns(figure: Figure) -> int:
-    """How many names of the legend fit into a row."""
+    """How many names fit into a row of the legend."""
     longest = max((text_inches(wrapped(name), LEGEND_POINTS) for name in figure.legend), default=0.0)
     return max(1, min(len(figure.legend), int(figure.width_inches / (0.55 + longest))))
 
 
 def panel_svg(figure: Figure, number: int, styles: Styles) -> str:
-    """One panel as an `svg` element of the page: its colours are the page's, light or dark, and so is its font."""
+    """One panel as an `svg` element with the page's colours, light or dark, and its font."""
     panel = figure.panels[number]
     width, height = figure.page_inches
     left, right, bottom, top = figure.page_margins_inches
     with mpl.rc_context(STYLE):
         canvas = Canvas(figsize=(width, height))
-        # Fixed margins: panels under each other stand in line, and nothing has to be measured.
+        # Fixed margins keep stacked panels aligned and need no measuring.
         axes = canvas.add_axes((left / width, bottom / height, 1 - (left + right) / width, 1 - (bottom + top) / height))
         panel.draw(axes)
         if panel.group:
@@ -137,7 +137,7 @@ def panel_svg(figure: Figure, number: int, styles: Styles) -> str:
 
 
 def variable(method: str) -> str:
-    """The page's name for a method's colour."""
+    """The CSS variable of a method's colour."""
     return "--m-" + "".join(
         letter if letter.isascii() and letter.isalnum() else f"_{ord(letter):x}" for letter in method
     )
@@ -145,7 +145,7 @@ def variable(method: str) -> str:
 
 def _for_the_page(svg: str, prefix: str, summary: str, colours: Mapping[str, str]) -> str:
     svg = svg[svg.index("<svg") :].strip()
-    # Matplotlib's style sheet is for every element, and inside a page that means the page's.
+    # Matplotlib's style sheet would apply to the whole page.
     for part in ("metadata", "style"):
         svg = re.sub(rf"<{part}\b.*?</{part}>", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)
@@ -153,7 +153,7 @@ def _for_the_page(svg: str, prefix: str, summary: str, colours: Mapping[str, str
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}-", svg)
     svg = re.sub(r"#[0-9a-f]{6}\b", lambda found: colours.get(found[0], found[0]), svg)
     svg = re.sub(r"font-family: [^;\"]*;? ?", "", svg)
-    # Half of what remains is digits behind the third, turns by nothing, and space.
+    # Half of the rest is digits beyond the second decimal, rotations by zero, and space.
     svg = re.sub(r' transform="rotate\(-0 [^"]*"', "", svg)
     svg = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d\.\d\d)\d+", r"\1", tag[0]), svg)  # never in what is read
     svg = re.sub(r">\s+<", "><", svg).replace("\n", "")

@@ -1,4 +1,4 @@
-"""Names of bonuses in figures: broken into lines where they are long, and how much room they take."""
+"""Names of bonuses in figures: line breaks in long ones, and their size."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 
 LONGEST_LINE = 24
 LETTER_EMS = 0.62
-"""About the width of a letter of the figures' font."""
+"""Approximate width of a letter in the figures' font."""
 
 
 def wrapped(name: str) -> str:
-    """A bonus expression with line breaks before an operator or after a comma, where a line would be too long."""
+    """A bonus expression with line breaks before operators or after commas where a line would be too long."""
     built: list[str] = []
     for part in re.split(r" (?=[*+] )|(?<=,) ", name):
         if built and len(built[-1]) + 1 + len(part) <= LONGEST_LINE:
@@ -26,5 +26,5 @@ def lines(name: str) -> int:
 
 
 def text_inches(text: str, points: float) -> float:
-    """About how wide a text is at a size; of several lines the longest."""
+    """Approximate width of a text, of its longest line."""
     return max(len(line) for line in text.split("\n")) * LETTER_EMS * points / 72

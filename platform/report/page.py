@@ -1,4 +1,4 @@
-"""The page: one HTML file that needs nothing else."""
+"""The page: one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from bonuslab.platform.run.redaction import redacted
 HERE = Path(__file__).parent
 FEW_SEEDS = 3
 MOST_BYTES_INSIDE = 100_000
-"""Longer tables are not carried inside the page, which links to the files beside it."""
-_STATUSES = {"finished": "finished", "running": "running", "failed": "failed", "waiting": "not begun"}
+"""Longer tables are not embedded in the page, which links to the files beside it."""
+_STATUSES = {"finished": "finished", "running": "running", "failed": "failed", "waiting": "not started"}
 _KINDS = {".csv": ("text/csv", "CSV"), ".tex": ("application/x-tex", "LaTeX")}
 
 
@@ -41,7 +41,7 @@ class Shown:
 
     @property
     def groups(self) -> dict[str, list[tuple[str, Markup]]]:
-        """Title and picture of each panel, by heading."""
+        """Title and picture of each panel by heading."""
         groups: dict[str, list[tuple[str, Markup]]] = {}
         for panel, svg in zip(self.figure.panels, self.svgs, strict=False):
             group, title = (panel.group, panel.row) if panel.group else ("", panel.title)
@@ -61,7 +61,7 @@ def render(
     files: Mapping[str, str],
     episodes: Sequence[Episode] = (),
 ) -> str:
-    """The page's HTML. `files` are the tables, which it also carries inside for download."""
+    """The page's HTML. `files` are the tables, which are embedded for download."""
     environment = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -97,7 +97,7 @@ def render(
 
 
 def _facts(analysis: Analysis) -> dict[str, Any]:
-    """What the template would otherwise have to work out."""
+    """Values for the template."""
     results, comparison = analysis.results, analysis.comparison
     about = find(comparison.metric)
     trials = results.trials
@@ -151,7 +151,7 @@ def _failure(score: Score) -> dict[str, Any]:
     state = score.trial.state
     return {
         "id": score.trial.id,
-        "error": redacted(state.error) or "no reason written down",
+        "error": redacted(state.error) or "no reason recorded",
         "attempts": state.attempts,
         "steps": state.env_steps,
         "total": state.total_env_steps,
@@ -160,7 +160,7 @@ def _failure(score: Score) -> dict[str, Any]:
 
 
 def _against_e3b(analysis: Analysis) -> list[dict[str, Any]]:
-    """Each bonus that contains E3B or NGU against E3B alone, which the paper's text speaks about."""
+    """Each bonus that contains E3B or NGU against E3B alone, as discussed in the paper."""
     alone = "e3b"
     if alone not in analysis.compared:
         return []
@@ -181,7 +181,7 @@ def _any_task(analysis: Analysis, *beginnings: str) -> bool:
 
 
 def _downloads(files: Mapping[str, str], names: tuple[str, ...]) -> list[tuple[str, str, str]]:
-    """Label, file name and address; the address carries the file itself unless it is long."""
+    """Label, file name and address; a data URL unless the file is long."""
     found = []
     for name in names:
         kind, label = _KINDS[Path(name).suffix]

@@ -1,7 +1,7 @@
-"""What the paper prints, as data: the numbers of its tables, and which of its figures come without numbers.
+"""The paper's results as data: the numbers of its tables, and its figures that come without numbers.
 
 Henaff, Jiang and Raileanu, "A Study of Global and Episodic Bonuses for Exploration in Contextual MDPs", ICML 2023. Only
-numbers that stand in its text are here; none is read off a picture.
+numbers printed in the paper; none is read off a figure.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _COUNTS = "section 3.2, Table 1 (tab:count-results)"
 _COMBINED = "section 3.4, Table 2 (tab:combined-results)"
 _EXTRA = "appendix Additional MiniHack Results (tab:extra-minihack-envs)"
 _MULTIROOM, _CORRIDOR, _KEYROOM = "MultiRoom-N6-Lava", "Corridor-R5", "KeyRoom-S10"
-"""The captions of the paper's maps say which sizes "MultiRoom", "Corridors" and "KeyRoom" are."""
+"""The captions of the paper's maps give the sizes of "MultiRoom", "Corridors" and "KeyRoom"."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class PaperResult:
 
     place: str
     environment: str
-    """As the paper writes it."""
+    """The paper's name."""
     task: str
-    """As we write it."""
+    """Our name."""
     contexts: str
     feature: Feature
     scope: str
@@ -87,7 +87,7 @@ RESULTS: tuple[PaperResult, ...] = (
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure whose numbers the paper does not print, with what its text says about it."""
+    """A figure without printed numbers, with what the text says about it."""
 
     place: str
     shows: str
@@ -137,7 +137,7 @@ _COUNT_TERM = re.compile(r"count\.(?:global|episodic)(?:\(([^)]*)\))?")
 
 
 def count_feature(bonus: str) -> str | None:
-    """What a bonus of the paper's tables counts; None for every other: sums, other forms, terms that are no counts."""
+    """What a bonus of the paper's tables counts; None for all others: sums, other forms, other terms."""
     rest = _COUNT_TERM.sub("", bonus)
     if rest == bonus or "+" in rest or re.search(r"[a-z]", rest) or "form=root" in bonus:
         return None

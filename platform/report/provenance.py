@@ -1,4 +1,4 @@
-"""Where the numbers come from: commands, commits, versions, settings, seeds, hardware and time."""
+"""The origin of the results: commands, commits, versions, configuration, hardware and time."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Command:
     time: str
     commit: str
     further: list[str]
-    """Whatever else the driver wrote down about it."""
+    """Whatever else the driver recorded about it."""
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """What a reader needs to repeat the grid."""
+    """What a reader needs to reproduce the grid."""
 
     commands: list[Command]
     versions: dict[str, str]
@@ -43,18 +43,18 @@ class Provenance:
     varied: dict[str, list[str]]
     """Settings that trials differ in, and their values."""
     options: dict[str, str]
-    """What else the grid's file says: the numbers of its presets, where checkpoints and tracking are."""
+    """Other options of the grid, such as the place of checkpoints and tracking."""
     trial_hours: float
     first_command: str
-    last_sign: str
+    last_update: str
     speeds: dict[str, float]
-    """Environment steps a second, by method: the mean over its trials."""
+    """Environment steps per second by method, mean over its trials."""
     written: str
     report_versions: dict[str, str]
 
 
 def provenance(results: GridResults) -> Provenance:
-    """What the grid's files say."""
+    """The provenance in the grid's files."""
     records = results.description.commands
     settings = [
         {name: value for name, value in about.config.items() if name != "hyperparameters"} | about.hyperparameters
@@ -80,7 +80,7 @@ def provenance(results: GridResults) -> Provenance:
         options={name: _text(value) for name, value in results.description.options.items()},
         trial_hours=sum(trial.state.wall_seconds for trial in results.trials) / 3600,
         first_command=str(records[0].get("time", "")) if records else "",
-        last_sign=_utc(updated) if updated else "",
+        last_update=_utc(updated) if updated else "",
         speeds={name: sum(found) / len(found) for name, found in speeds.items()},
         written=_utc(time.time()),
         report_versions={name: version(name) for name in REPORT_PACKAGES},
@@ -88,7 +88,7 @@ def provenance(results: GridResults) -> Provenance:
 
 
 def origin(description: GridDescription) -> tuple[str, str]:
-    """Commits and package versions, as a line of a table carries them."""
+    """Commits and package versions for a table row."""
     records = description.commands
     commits = " ".join(dict.fromkeys(str(record.get("git_commit") or "unknown") for record in records))
     versions = (records[-1].get("versions") or {}) if records else {}

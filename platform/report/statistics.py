@@ -1,8 +1,8 @@
 """Aggregates over tasks and seeds with stratified-bootstrap intervals, as in rliable (Agarwal et al., 2021).
 
-The definitions are rliable's and tested against it. The resampling is our own, for three reasons found with rliable
-1.2: it ignores the random state it is given, it wants the same number of runs of every task, which a grid with failures
-does not have, and it takes minutes where this takes seconds (17 ms a resample for one probability of improvement).
+The definitions are rliable's and tested against it. The resampling is our own, for three reasons: rliable 1.2 ignores
+the random state it is given, requires the same number of runs for every task, which a grid with failures does not have,
+and takes minutes instead of seconds (17 ms per resample for one probability of improvement).
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import numpy as np
 CONFIDENCE = 0.95
 RESAMPLES = 10_000
 RESAMPLES_OF_CURVES = 2_000
-"""For performance profiles and probabilities of improvement, as rliable's authors do."""
+"""For performance profiles and probabilities of improvement, as in rliable."""
 SEED = 0
 
 Scores = Mapping[str, np.ndarray]
 """The runs [n] of every task of one method."""
 Strata = Mapping[str, Sequence[np.ndarray]]
-"""For every task the groups of runs, [n] each, that are resampled apart: one for each bonus of a scope."""
+"""For every task the groups of runs, [n] each, that are resampled separately: one per bonus of a scope."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number and its 95 % interval; without one where no task has two runs to resample."""
+    """A number and its 95 % interval; no interval if no task has two runs to resample."""
 
     value: float
     low: float | None
@@ -44,7 +44,7 @@ def median(tasks: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def iqm(tasks: Sequence[np.ndarray]) -> np.ndarray:
-    """[R] of tasks [R, n]: the mean of all runs of all tasks without the lowest and the highest quarter."""
+    """[R] of tasks [R, n]: the mean of all runs of all tasks without the lowest and highest quarters."""
     runs = np.sort(np.concatenate(tasks, axis=1), axis=1)
     cut = runs.shape[1] // 4
     return runs[:, cut : runs.shape[1] - cut].mean(axis=1)
@@ -59,7 +59,7 @@ AGGREGATES: dict[str, Callable[[Sequence[np.ndarray]], np.ndarray]] = {"median":
 
 
 def aggregates(name: str, strata: Strata) -> dict[str, Estimate]:
-    """Median, IQM and mean of one method or scope; `name` chooses its own stream of random numbers."""
+    """Median, IQM and mean of one method or scope; `name` seeds its random stream."""
     drawn = _resampled(name, strata, RESAMPLES)
     here = [np.concatenate(groups)[None] for groups in strata.values()]
     return {
@@ -79,7 +79,7 @@ def profile(name: str, scores: Scores, thresholds: np.ndarray) -> np.ndarray:
 
 
 def probability_of_improvement(names: tuple[str, str], first: Scores, second: Scores) -> Estimate:
-    """How likely a run of the first method beats one of the second on the same task, averaged over tasks.
+    """Probability that a run of the first method beats one of the second on the same task, averaged over tasks.
 
     Equal runs count one half, which is the Mann-Whitney U statistic divided by the number of pairs.
     """
@@ -101,8 +101,8 @@ def probability_of_improvement(names: tuple[str, str], first: Scores, second: Sc
 
 
 def _resampled(name: str, strata: Strata, resamples: int) -> list[np.ndarray]:
-    """One [R, n] a task: runs drawn with replacement within each group, so that every task keeps its share."""
-    # By name, so that one more bonus in a grid does not change the intervals of the others.
+    """One [R, n] per task: runs drawn with replacement within each group, so that every task keeps its weight."""
+    # By name, so that another bonus in the grid does not change the intervals of the others.
     random = np.random.default_rng([SEED, zlib.crc32(name.encode())])
     return [
         np.concatenate([runs[random.integers(len(runs), size=(resamples, len(runs)))] for runs in groups], axis=1)

@@ -1,4 +1,4 @@
-"""Cells of tables, how numbers are printed, and tables as CSV and LaTeX."""
+"""Cells of tables, number formats, and tables as CSV and LaTeX."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Cell:
 
     mean: float
     std: float | None
-    """Of a sample (n − 1); None with one run."""
+    """Sample standard deviation (n − 1); None with one run."""
     runs: int
     planned: int
-    """Trials that the grid has for it."""
+    """Trials in the grid."""
     best: bool = False
     """The best mean of its row."""
 
@@ -69,7 +69,7 @@ def task_table(
 
 
 def number(value: float) -> str:
-    """Two decimals, or three digits of a number of 10 and more; a true minus sign."""
+    """Two decimals, or three digits from 10; with a true minus sign."""
     text = f"{value:.2f}" if abs(value) < 10 else f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
     return ("0.00" if text == "-0.00" else text).replace("-", "−")
 
@@ -96,7 +96,7 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def latex_table(header: Sequence[str], rows: Iterable[Sequence[str]], note: str) -> str:
-    """A booktabs table of plain texts, bold where a text begins and ends with `**`; `note` says what it shows."""
+    """A booktabs table of plain texts, bold where a text is between `**`; `note` is its caption."""
     lines = [
         f"% {note}",
         r"% needs \usepackage{booktabs}",
@@ -112,7 +112,7 @@ def latex_table(header: Sequence[str], rows: Iterable[Sequence[str]], note: str)
 
 
 def latex(text: str) -> str:
-    """Plain text with LaTeX's signs escaped."""
+    """Plain text with LaTeX's special characters escaped."""
     bold = len(text) > 4 and text.startswith("**") and text.endswith("**")
     escaped = _LATEX_SIGN.sub(lambda found: _LATEX[found[0]], text[2:-2] if bold else text)
     return rf"\textbf{{{escaped}}}" if bold else escaped

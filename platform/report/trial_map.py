@@ -1,4 +1,4 @@
-"""Every trial of a grid at a glance: task × bonus × seed, with where it stands and its value."""
+"""Every trial of a grid at a glance: task × bonus × seed, with status and value."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from bonuslab.platform.report.comparison import Score
 from bonuslab.platform.report.tables import number
 
 SILENT_SECONDS = 600
-"""A running trial that wrote nothing for so long is probably no longer running."""
+"""A running trial without an update for this long has probably stopped."""
 MOST_IN_A_ROW = 16
-"""A row with more trials is set close."""
+"""A row with more trials is compact."""
 
 
 @dataclass(frozen=True)
@@ -23,22 +23,22 @@ class Box:
     status: str
     text: str
     title: str
-    """The same in words."""
+    """Tooltip."""
     level: float
-    """From 0 to 1, how strongly it is shaded."""
+    """Strength of the shading from 0 to 1."""
     silent: bool
 
 
 @dataclass(frozen=True)
 class TrialMap:
-    """Boxes by task and method, one a seed; none where the grid has no such trial."""
+    """Boxes by task and method, one per seed; none where the grid has no such trial."""
 
     rows: list[tuple[str, list[list[Box]]]]
     compact: bool
 
     @property
     def any_silent(self) -> bool:
-        """Whether some running trial is silent."""
+        """Whether some running trial has had no update for long."""
         return any(box.silent for _, row in self.rows for boxes in row for box in boxes)
 
 
@@ -65,13 +65,13 @@ def _box(score: Score, metric: str, shades: tuple[float, float], compact: bool) 
     silence = time.time() - state.updated if state.status == "running" and state.updated else 0.0
     done = f"{state.share_done:.0%}"
     text, words = {
-        "waiting": ("·", "not begun"),
+        "waiting": ("·", "not started"),
         "running": (done, f"running, {done} done"),
         "failed": ("✗", f"failed at {state.env_steps:,} steps"),
         "finished": ("✓" if value is None else _short(value) if compact else number(value), "finished"),
     }[state.status]
     if silence > SILENT_SECONDS:
-        words += f", silent for {duration(silence)}"
+        words += f", no update for {duration(silence)}"
     if value is not None:
         words += f", {find(metric).label} {number(value)}"
     lowest, highest = shades
@@ -80,7 +80,7 @@ def _box(score: Score, metric: str, shades: tuple[float, float], compact: bool) 
 
 
 def duration(seconds: float) -> str:
-    """In the largest unit that it has one of."""
+    """In the largest unit that fits."""
     for size, word in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
             return f"{seconds / size:.0f} {word}"

@@ -1,4 +1,4 @@
-"""The trials of a grid as the report reads them: labels, where each stands, and the columns that are drawn."""
+"""The trials of a grid as the report reads them: labels, state, and the columns that are drawn."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GLOBAL_BONUS = "bonus_global/mean"
 INVERSE_LOSS = "inverse_dynamics_loss"
 """The last part of `learn/<term>/inverse_dynamics_loss`, whichever term learns the features."""
 MOST_POINTS = 2_000
-"""A longer column is averaged in blocks of rows: no eye sees it, and 640 long trials fit in memory."""
+"""A longer column is averaged in blocks of rows: the eye cannot tell, and 640 long trials fit in memory."""
 _INFINITE = ("inf", "infinite", "∞")
 
 
@@ -44,9 +44,9 @@ class Trial:
 
     id: str
     unit: str
-    """What is averaged over seeds and never over: the task, with its number of contexts where a grid varies that."""
+    """The task, with its number of contexts where the grid varies it; results are averaged over seeds within it."""
     method: str
-    """What is compared: the bonus, with its variant where a grid has several."""
+    """What is compared: the bonus, with its variant where the grid has several."""
     description: TrialDescription
     state: TrialState
     series: dict[str, Series] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class GridResults:
 
     @property
     def units(self) -> list[str]:
-        """Tasks in the grid's order; of one task, the fewest contexts first."""
+        """Tasks in the grid's order; within a task, the fewest contexts first."""
         tasks = list(dict.fromkeys(trial.task for trial in self.trials))
         order = {trial.unit: (tasks.index(trial.task), contexts_order(trial.contexts)) for trial in self.trials}
         return sorted(order, key=lambda unit: order[unit])
@@ -104,12 +104,12 @@ class GridResults:
 
     @property
     def varies_contexts(self) -> bool:
-        """Whether the number of contexts is part of what the grid studies."""
+        """Whether the grid varies the number of contexts."""
         return len({trial.contexts for trial in self.trials}) > 1
 
 
 def load(folder: GridFolder, chosen: Callable[[Iterable[str]], str]) -> tuple[GridResults, str]:
-    """The grid, and the headline column: what `chosen` picks of all columns that the trials have."""
+    """The grid, and the headline column that `chosen` picks from all columns of the trials."""
     description = folder.description()
     headers = {trial.id: columns_of(folder.trial(trial.id).progress) for trial in description.trials}
     columns = list(dict.fromkeys(name for header in headers.values() for name in header))
@@ -130,19 +130,19 @@ def load(folder: GridFolder, chosen: Callable[[Iterable[str]], str]) -> tuple[Gr
 
 
 def contexts_order(contexts: str) -> tuple[float, str]:
-    """What numbers of contexts are sorted by; other words for contexts come last."""
+    """Sort key of a number of contexts; other names of contexts come last."""
     if contexts.lower() in _INFINITE:
         return math.inf, ""
     return (float(contexts), "") if contexts.isdecimal() else (math.inf, contexts)
 
 
 def contexts_text(contexts: str) -> str:
-    """A number of contexts as it is printed."""
+    """A number of contexts as printed."""
     return "∞" if contexts.lower() in _INFINITE else contexts
 
 
 def training_column(metric: str) -> str:
-    """The column of training episodes that says the same as an evaluation's: `episode_coverage` for its `coverage`."""
+    """The training column that corresponds to an evaluation's: `episode_coverage` to its `coverage`."""
     name = metric.rsplit("/", 1)[-1].removesuffix("_mean")
     return name if name == WIN_RATE or name.startswith("episode_") else f"episode_{name}"
 

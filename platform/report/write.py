@@ -31,8 +31,8 @@ def write_report(
 ) -> Path:
     """Write the report of a grid, finished or not, and return the path of its page.
 
-    `out` is the grid's own report folder unless given; `metric` the column to compare by, otherwise the one that the
-    experiment names, otherwise the win rate; `tell` hears what is being done.
+    `out` defaults to the grid's report folder, `metric` (the column to compare) to the experiment's or else the win
+    rate; `tell` is called with a line per stage of the work.
     """
     out = folder.report if out is None else Path(out)
     with _writing(out):  # before the work, to fail early
@@ -59,7 +59,7 @@ def _writing(out: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InvalidInput(f"the report cannot be written to {out}: {error.strerror or error}") from error
+        raise InvalidInput(f"cannot write the report to {out}: {error.strerror or error}") from error
 
 
 def _draw(analysis: Analysis, folder: Path, tell: Callable[[str], None]) -> dict[str, Shown]:
@@ -83,7 +83,7 @@ def _draw(analysis: Analysis, folder: Path, tell: Callable[[str], None]) -> dict
 
 
 def _svgs(figure: Figure, styles: Styles) -> list[str]:
-    """The panels for the page; the probabilities of improvement are a table there."""
+    """The panels for the page, where the probabilities of improvement are a table."""
     if figure.name == "improvement":
         return []
     return [panel_svg(figure, number, styles) for number in range(len(figure.panels))]

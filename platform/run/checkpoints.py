@@ -92,9 +92,10 @@ def newest_checkpoint(found: Found) -> Path:
         raise InvalidInput(f"{trial.path} has no checkpoint yet")
     if "://" in kept[-1]:
         raise InvalidInput(f"the checkpoints of {trial.id} are at {kept[-1]}; copy one here to load it")
-    # A folder that was moved has its checkpoints beside its trials.
+    # A folder that was moved or copied has its own beside its trials.
     place = Path(kept[-1]).parent
-    folder, problems = CheckpointStore(str(place if place.is_dir() else found.grid.checkpoints / place.name)).newest()
+    beside = found.grid.checkpoints / place.name
+    folder, problems = CheckpointStore(str(beside if beside.is_dir() else place)).newest()
     for problem in problems:
         warnings.warn(problem, stacklevel=2)
     if folder is None:

@@ -81,8 +81,9 @@ class Config:
         values = {name: settings.pop(name) for name in list(settings) if name in specs_of(kind)}
         for name in settings:
             if name not in known:
-                require_known(kind, name)
-        return cls(task, **settings, hyperparameters={**settings.pop("hyperparameters", {}), **values})
+                require_known(kind, name, besides=known)
+        values = {**settings.pop("hyperparameters", {}), **values}
+        return cls(task, **settings, hyperparameters=values)
 
     @property
     def values(self) -> Any:

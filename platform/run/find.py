@@ -53,7 +53,7 @@ def find(given: str | Path | None, root: Path = RUNS) -> Found:
         if (path / OLD_RUN_FILE).is_file():
             raise InvalidInput(f"{path} was written by bonuslab 0.1, which this version cannot read; train it again")
     grid, _, trial = text.rpartition("/")
-    below = [root / grid] if grid else grids_below(root)
+    below = [Path(grid).expanduser(), root / grid] if grid else grids_below(root)
     for path in below:
         if trial and (path / TRIALS / trial / TRIAL_FILE).is_file():
             return _trial(path / TRIALS / trial)

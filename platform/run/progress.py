@@ -1,4 +1,4 @@
-"""How a run is going, in one line: redrawn in place in a terminal, printed now and then when piped."""
+"""The progress of a run in one line: redrawn in place in a terminal, printed occasionally when piped."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import TextIO
 from bonuslab.platform.run.results import outcome_text
 
 PRINT_INTERVAL_SECONDS = 10.0
-"""Between two lines where the output is no terminal."""
+"""Between two lines if the output is not a terminal."""
 BAR_CELLS = 20
 RATE_SMOOTHING = 0.8
-"""Weight of the past in the speed that the time left is worked out from."""
+"""Weight of the past in the speed from which the time left is computed."""
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 _START_OF_LINE, _CLEAR_TO_END = "\r", "\033[K"
 
@@ -37,7 +37,7 @@ class Progress:
         return cls(1, StringIO())
 
     def waiting(self, what: str) -> None:
-        """Say what is being waited for."""
+        """Show what is being waited for."""
         if self._live:
             self._redraw(f"{what} …")
         else:
@@ -62,19 +62,19 @@ class Progress:
         self._write(f"{text}\n")
 
     def clear(self) -> None:
-        """Take back the line that is being drawn."""
+        """Erase the current line."""
         if self._open:
             self._write(f"{_START_OF_LINE}{_CLEAR_TO_END}")
             self._open = False
 
     def end_line(self) -> None:
-        """Leave the line as it is and go on below it."""
+        """Keep the current line and continue below it."""
         if self._open:
             self._write("\n")
             self._open = False
 
     def _redraw(self, line: str) -> None:
-        # A line that wraps could not be drawn over.
+        # A line that wraps cannot be redrawn in place.
         room = max(20, shutil.get_terminal_size().columns - 1)
         self._write(f"{_START_OF_LINE}{line[:room]}{_CLEAR_TO_END}")
         self._open = True
@@ -85,7 +85,7 @@ class Progress:
 
 
 def progress_text(row: Mapping[str, float], total: int, rate: float) -> str:
-    """Steps, speed, how episodes go, bonus and time left; what is not known yet is a dash."""
+    """Steps, speed, outcome of episodes, bonus and time left; unknown values are dashes."""
     steps = int(row["env_steps"])
     left = max(0, total - steps) / rate if rate > 0 else float("inf")
     parts = [
@@ -99,7 +99,7 @@ def progress_text(row: Mapping[str, float], total: int, rate: float) -> str:
 
 
 def progress_bar(share: float) -> str:
-    """A bar of eighths of a cell."""
+    """A bar in steps of an eighth of a cell."""
     eighths = round(min(1.0, max(0.0, share)) * BAR_CELLS * 8)
     full, rest = divmod(eighths, 8)
     bar = "█" * full + (_BLOCKS[rest] if rest else "")

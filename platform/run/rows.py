@@ -42,21 +42,25 @@ class RowReader:
         Of a file that is read anew, only the rows in the last `tail_bytes` are returned if that is given.
         """
         try:
-            with self._path.open("rb") as file:
-                anew = not self._header or not self._has_only_grown(file.fileno())
-                if anew:
-                    self.rewind()
-                    self._read_header(file, tail_bytes)
-                file.seek(self._offset)
-                return self._rows(file.read()) if self._header else [], anew
+            return self.read_strictly(tail_bytes)
         except OSError:
             anew = bool(self._header)
             self.rewind()
             return [], anew
 
+    def read_strictly(self, tail_bytes: int | None = None) -> tuple[list[list[str]], bool]:
+        """The same; raises where the file cannot be read."""
+        with self._path.open("rb") as file:
+            anew = not self._header or not self._has_only_grown(file.fileno())
+            if anew:
+                self.rewind()
+                self._read_header(file, tail_bytes)
+            file.seek(self._offset)
+            return self._rows(file.read()) if self._header else [], anew
+
     def new_rows(self) -> list[Row]:
         """New rows as numbers by column."""
-        cells, _ = self.read()  # before `columns` is looked at
+        cells, _ = self.read()  # which sets `columns`
         return [as_row(self.columns, line) for line in cells]
 
     def _has_only_grown(self, file: int) -> bool:
@@ -96,9 +100,8 @@ class RowWriter:
         """Write one row, all of it or nothing; a new column is added to the whole file."""
         new = [name for name in row if name not in self._columns]
         if new:
-            self._rewrite(
-                [*self._columns, *new], [[*cells, *[""] * len(new)] for cells in RowReader(self._path).read()[0]]
-            )
+            columns, rows = self._content()
+            self._rewrite([*columns, *new], [[*cells, *[""] * len(new)] for cells in rows])
         line = _line(_cell(row.get(name)) for name in self._columns)
         with self._path.open("ab", buffering=0) as file:
             size = self._complete_bytes()
@@ -112,11 +115,16 @@ class RowWriter:
 
     def cut_after(self, steps: int) -> Row | None:
         """Drop the rows beyond `steps`, which a resumed run will write again; the last row that stays."""
+        columns, rows = self._content()
+        kept = [cells for cells in rows if as_row(columns, cells).get(STEPS, math.inf) <= steps]
+        self._rewrite(columns, kept)
+        return as_row(columns, kept[-1]) if kept else None
+
+    def _content(self) -> tuple[list[str], list[list[str]]]:
+        """Columns and rows. A file that exists but cannot be read must not be replaced, so this raises."""
         reader = RowReader(self._path)
-        cells, _ = reader.read()
-        kept = [line for line in cells if as_row(reader.columns, line).get(STEPS, math.inf) <= steps]
-        self._rewrite(reader.columns, kept)
-        return as_row(reader.columns, kept[-1]) if kept else None
+        rows = reader.read_strictly()[0] if self._path.exists() else []
+        return reader.columns, rows
 
     def _complete_bytes(self) -> int:
         """The length of the file without a line that was cut short."""

@@ -145,9 +145,7 @@ class Delivery:
         cursor = connection.grid_run
         self._put_new(connection, cursor, grid_artifacts(self._folder))
         mlflow_status = words.grid_status(states, driven)
-        connection.set_status(
-            cursor, mlflow_status, "", max((state.updated for state in states), default=time.time())
-        )
+        connection.set_status(cursor, mlflow_status, "", max((state.updated for state in states), default=time.time()))
         self._remember(self._folder.path / GRID_TRACKING, cursor)
 
     def _remember(self, path: Path, cursor: Cursor) -> None:

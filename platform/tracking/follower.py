@@ -1,8 +1,8 @@
-"""Tracking beside a running grid: a process of its own that follows the grid's files.
+"""Tracking beside a running grid: a separate process that follows the grid's files.
 
-A process and not a thread, by measurement: MLflow's import and a new database hold the interpreter for six seconds of
-processor time, with pauses of half a second for every other thread, and each batch of a thousand numbers for 0.17 s
-more. In a process of low priority that costs the driver nothing, and a client that hangs can be ended.
+A process instead of a thread, by measurement: MLflow's import and a new database take six seconds of CPU time, with
+pauses of half a second for every other thread, and each batch of a thousand metrics another 0.17 s. A low-priority
+process costs the driver nothing, and a client that hangs can be killed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _to_standard_error(text: str) -> None:
 
 
 class Follower:
-    """Keeps an MLflow store up to date with a grid's files. No problem of MLflow's is an error here."""
+    """Keeps an MLflow store up to date with a grid's files. No problem of MLflow is an error here."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Follower:
     ) -> None:
         self.store = store_of(folder, tracking_uri)
         self.problem: str | None = None
-        """What keeps the numbers from being delivered at the moment, in one sentence."""
+        """What currently prevents delivery, in one sentence."""
         self._folder = folder
         self._note = note
         self._process: subprocess.Popen[str] | None = None
@@ -50,7 +50,7 @@ class Follower:
         self._change = threading.Condition()
 
     def start(self) -> None:
-        """Begin to follow; or again, if the process has died."""
+        """Start following, or restart if the process has died."""
         if self._alive():
             return
         self._started_at = time.monotonic()
@@ -61,17 +61,17 @@ class Follower:
             stderr=subprocess.DEVNULL,
             text=True,
             env=mlflow_environment(),
-            # Ctrl-C is for the driver, which then says what is to be delivered still.
+            # Ctrl-C is for the driver, which then asks for the last delivery.
             start_new_session=True,
         )
         assert self._process.stdin is not None
         os.set_blocking(self._process.stdin.fileno(), False)
-        # Not on the command line, where everyone on the machine could read a password in the URI.
+        # Not on the command line, where every user of the machine could read a password in the URI.
         self._send({"folder": str(self._folder.path.resolve()), "tracking_uri": self.store.uri})
         threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
 
     def wake(self) -> None:
-        """Something is new; without this it would be seen a few seconds later."""
+        """Deliver soon; otherwise changes are noticed a few seconds later."""
         if self._process is None:
             return
         if time.monotonic() - self._started_at > _SECONDS_BETWEEN_STARTS:
@@ -79,14 +79,14 @@ class Follower:
         self._send({"do": "wake"})
 
     def deliver(self, timeout_seconds: float = 60.0) -> bool:
-        """Deliver what there is now; whether everything got there in time."""
+        """Deliver everything now; whether that succeeded in time."""
         if self._process is None:
             self.start()
             return self.stop(timeout_seconds)
         return self._ask("deliver", timeout_seconds)
 
     def stop(self, timeout_seconds: float = 60.0) -> bool:
-        """Deliver the rest and end; whether everything got there in time. Trials still running count as killed."""
+        """Deliver the rest and end; whether that succeeded in time. Trials still running count as killed."""
         if self._process is None:
             return self.problem is None
         process = self._process
@@ -98,7 +98,7 @@ class Follower:
         return delivered
 
     def summary(self) -> str:
-        """Where the numbers are, and if some are missing there, how to deliver them."""
+        """Where the metrics are, and how to deliver missing ones."""
         missing = undelivered(self._folder, self.store)
         if self.problem is None and not missing:
             return f"every trial is in MLflow: {self.store.name}"
@@ -107,7 +107,7 @@ class Follower:
             command += f" --tracking-uri {self.store.name}"
         lack = f"{missing.trials} trials with {missing.rows:,} new rows are" if missing else "not everything is"
         reason = f" because {self.problem}" if self.problem else ""
-        return f"{lack} {'not ' if missing else ''}in MLflow{reason}; nothing is lost, `{command}` delivers it"
+        return f"{lack} {'not ' if missing else ''}in MLflow{reason}; nothing is lost; `{command}` delivers it"
 
     def _ask(self, what: str, timeout_seconds: float) -> bool:
         self._asked += 1
@@ -127,14 +127,14 @@ class Follower:
             if self.problem is None and self._ended is process:
                 self.problem = self._ending(process)
             elif self.problem is None:
-                self.problem = f"{self.store.name} was not done within {timeout_seconds:.0f} s"
+                self.problem = f"{self.store.name} did not finish within {timeout_seconds:.0f} s"
         return False
 
     def _alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
     def _send(self, message: dict[str, object]) -> bool:
-        """Never waits: a process that does not listen must not hold up the driver."""
+        """Never blocks: an unresponsive process must not delay the driver."""
         assert self._process is not None
         assert self._process.stdin is not None
         line = (json.dumps(message) + "\n").encode()
@@ -153,7 +153,7 @@ class Follower:
             self._ended = process
             if process.returncode != 0 and self.problem is None:
                 self.problem = self._ending(process)
-                self._note(f"tracking: {self.problem}; training goes on")
+                self._note(f"tracking: {self.problem}; training continues")
             self._change.notify_all()
 
     @staticmethod
@@ -164,7 +164,7 @@ class Follower:
         before, now = self.problem, message.get("problem")
         self.problem = None if now is None else str(now)
         if self.problem is not None and self.problem != before:
-            self._note(f"tracking: {self.problem}; training goes on, its numbers are delivered later")
+            self._note(f"tracking: {self.problem}; training continues, metrics will be delivered later")
         elif before is not None and self.problem is None:
             self._note(f"tracking: {self.store.name} works again; everything is delivered")
         self._answered = max(self._answered, int(str(message.get("number", 0))))

@@ -114,9 +114,7 @@ def _require_free(host: str, port: int) -> None:
     except socket.gaierror as error:
         raise InvalidInput(f"invalid host {host!r}: {error.strerror}") from error
     except OSError as error:
-        raise InvalidInput(
-            f"cannot use port {port} of {host}: {error.strerror}; choose another with --port"
-        ) from error
+        raise InvalidInput(f"cannot use port {port} of {host}: {error.strerror}; choose another with --port") from error
 
 
 def _reachable(host: str) -> str:

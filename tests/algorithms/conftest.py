@@ -1,4 +1,4 @@
-"""Toy environments without a game, and one Ray for all tests of algorithms that need it."""
+"""A small configuration of IMPALA, toy environments without a game, and replicas in this process."""
 
 from __future__ import annotations
 
@@ -10,35 +10,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-import ray
 import torch.distributed as dist
 from ray import cloudpickle
 
 from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE
 from bonuslab.algorithms.impala.config import IMPALAConfig
-from bonuslab.algorithms.impala.presets import preset
+from bonuslab.algorithms.impala.hyperparameters import LAPTOP
 from bonuslab.algorithms.learning.collectives import Rendezvous, SingleProcess
 from bonuslab.envs.vector_env import FinishedEpisode, Observations, VectorStep
 
 # Workers cannot import what lies under tests/: its classes travel by value.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
-
-HERE = Path(__file__).parent
-
-
-@pytest.fixture(scope="module")
-def cluster() -> None:
-    """One small Ray, started for the first test that needs it and shared by all in this folder."""
-    if not ray.is_initialized():
-        ray.init("local", num_cpus=4, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
-    """Stop Ray after the last test of this folder: tests elsewhere start their own."""
-    yield
-    if nextitem is None or HERE not in nextitem.path.parents:
-        ray.shutdown()
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +29,7 @@ def make_config() -> Callable[..., IMPALAConfig]:
 
     def small(bonus: str = "count.global(position)", envs: int = 4, steps: int = 8, **env: Any) -> IMPALAConfig:
         config = IMPALAConfig().environment("MultiRoom-N2-S4", env_config={"contexts": "inf", **env})
-        preset("laptop").configure(config)
+        config.apply(LAPTOP.values)
         config.env_runners(num_envs_per_env_runner=envs, rollout_fragment_length=steps, num_env_runners=1)
         config.training(num_epochs=1, num_minibatches=2)
         config.min_time_s_per_iteration = 0.0

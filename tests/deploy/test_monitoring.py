@@ -40,7 +40,7 @@ for metric in METRICS:
             level = level.setdefault(section, {})
         level[key] = 1.0
 results["unknown"] = 2.0
-config = types.SimpleNamespace(env="MultiRoom-N6", bonus_config=types.SimpleNamespace(expression="e3b * rnd"), seed=3)
+config = types.SimpleNamespace(env="MultiRoom-N6", bonus_expression="e3b * rnd", seed=3)
 telemetry = Telemetry(config)
 published = telemetry.publish(results)
 assert published.keys() == {metric.name for metric in METRICS if metric.gauge} | {"unknown"}, published
@@ -67,7 +67,7 @@ def names(expression: str) -> set[str]:
     return {name.removeprefix("ray_") for name in re.findall(r"\bray_\w+", expression)}
 
 
-def test_is_the_one_of_the_table_of_metrics() -> None:
+def test_dashboard_follows_the_table_of_metrics() -> None:
     made = runpy.run_path(str(FOLDER / "dashboard.py"))["text"]()
     written = (FOLDER / "grafana" / "dashboards" / "bonuslab.json").read_text()
     assert made == written, "run deploy/monitoring/dashboard.py"
@@ -80,20 +80,20 @@ def test_shows_every_gauge_and_no_other() -> None:
     assert titles["Queue depth (batches)"]["description"] == "Batches waiting for the learner."
 
 
-def test_expressions_use_the_labels_there_are() -> None:
+def test_expressions_use_existing_labels() -> None:
     for expression in EXPRESSIONS:
         grouped = re.findall(r" by \(([^)]*)\)", expression)
         labels = set(re.findall(r"(\w+)[=!]~", expression)) | {name.strip() for by in grouped for name in by.split(",")}
         allowed = {"task", "bonus", "seed"} | ({"metric"} if OTHERS in names(expression) else set())
         assert labels <= allowed, expression
-        assert {"task", "bonus", "seed"} <= labels, "the choices above the board count everywhere"
+        assert {"task", "bonus", "seed"} <= labels, "the choices above the dashboard apply everywhere"
         assert expression.count("(") == expression.count(")")
     variables = {variable["name"] for variable in BOARD["templating"]["list"]}
     assert variables == {"datasource", "task", "bonus", "seed"}
     assert set(re.findall(r"\$\{?(\w+)", json.dumps(BOARD).replace("$__all", ""))) == variables
 
 
-def test_panels_stand_apart_and_take_any_prometheus() -> None:
+def test_panels_do_not_overlap_and_use_the_chosen_prometheus() -> None:
     identifiers = [panel["id"] for panel in BOARD["panels"]]
     assert len(set(identifiers)) == len(identifiers)
     cells = [(panel["title"], panel["gridPos"]) for panel in BOARD["panels"]]
@@ -110,7 +110,7 @@ def test_prometheus_scrapes_the_nodes_that_ray_lists() -> None:
     assert job["file_sd_configs"][0]["files"] == [f"/tmp/ray/{PROMETHEUS_SERVICE_DISCOVERY_FILE}"]
 
 
-def test_everything_listens_on_this_machine_alone_and_finds_its_files() -> None:
+def test_services_listen_locally_and_find_their_files() -> None:
     services = yaml.safe_load((FOLDER / "compose.yaml").read_text())["services"]
     assert "--web.listen-address=127.0.0.1:9090" in services["prometheus"]["command"]
     assert services["grafana"]["environment"]["GF_SERVER_HTTP_ADDR"] == "127.0.0.1"
@@ -127,7 +127,7 @@ def test_everything_listens_on_this_machine_alone_and_finds_its_files() -> None:
 
 @pytest.mark.slow
 @pytest.mark.cluster
-def test_ray_exports_the_gauges_under_the_names_the_board_asks_for() -> None:
+def test_ray_exports_the_gauges_that_the_dashboard_queries() -> None:
     # A short path: Ray makes sockets below it, whose paths may have 107 characters.
     with tempfile.TemporaryDirectory(prefix="ray", dir="/tmp", ignore_cleanup_errors=True) as folder:
         done = subprocess.run(

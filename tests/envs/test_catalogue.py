@@ -36,9 +36,7 @@ def test_minihack_names() -> None:
         ("", "use a Gymnasium id such as CartPole-v1"),
     ],
 )
-def test_unknown_names_get_near_ones_of_all_families(
-    name: str, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unknown_names_get_near_ones_of_all_families(name: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(USER_ENVIRONMENTS, "Snail-of-this-test", UserEnvironment(object))  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match=f"unknown environment '{name}'; .*{message}"):
         catalogue.canonical_name(name)
@@ -66,7 +64,7 @@ def test_gymnasium_works_without_minihack(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(catalogue, "import_module", fail)
     assert catalogue.canonical_name("CartPole-v1") == "CartPole-v1"
-    with pytest.raises(InvalidInput, match="unknown environment 'MultiRoom-N66'.*needs the Python package 'nle'"):
+    with pytest.raises(InvalidInput, match=r"unknown environment 'MultiRoom-N66'.*needs the Python package 'nle'"):
         catalogue.find("MultiRoom-N66")
 
 

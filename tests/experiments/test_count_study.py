@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -77,13 +78,13 @@ def test_the_laptop_scale_has_all_contexts_and_the_adaptive_bonus() -> None:
 
 
 def test_a_coefficient_that_is_set_holds_for_the_product_too() -> None:
-    def coefficients(**overrides: float) -> set[float | None]:
-        trials = EXPERIMENT.selected("minute", seeds=[0], overrides=overrides).trials()
-        return {dict(trial.settings["overrides"]).get("coefficient") for trial in trials}
+    def coefficients(**changes: float) -> set[float]:
+        trials = EXPERIMENT.selected("minute", seeds=[0], settings=changes).trials()
+        return {trial.hyperparameters["coefficient"] for trial in trials}
 
-    assert coefficients() == {None, 0.05}
+    assert coefficients() == {0.015, 0.05}
     assert coefficients(coefficient=0.2) == {0.2}
-    assert coefficients(discount=0.9) == {None, 0.05}
+    assert coefficients(gamma=0.9) == {0.015, 0.05}
 
 
 def test_what_the_user_asks_for_is_trained_or_refused() -> None:
@@ -97,7 +98,7 @@ def test_what_the_user_asks_for_is_trained_or_refused() -> None:
 def test_settings_of_a_rows_environment_reach_its_trials_and_yield_to_the_users() -> None:
     def limits(**settings: object) -> set[object]:
         trials = EXPERIMENT.selected("laptop", seeds=[0], tasks=["Corridor-R3"], settings=settings).trials()
-        return {dict(trial.settings["env"]).get("max_steps") for trial in trials}
+        return {trial.config["env"].get("max_steps") for trial in trials}
 
     assert limits() == {400}
     assert limits(env={"max_steps": 90}) == {90}
@@ -106,7 +107,7 @@ def test_settings_of_a_rows_environment_reach_its_trials_and_yield_to_the_users(
 def test_the_minute_scale_spends_its_steps_on_ever_new_maps() -> None:
     def lengths(**settings: object) -> dict[str, int]:
         trials = EXPERIMENT.selected("minute", seeds=[0], settings=settings).trials()
-        return {trial.labels["contexts"]: trial.settings["total_env_steps"] for trial in trials}
+        return {trial.labels["contexts"]: trial.total_env_steps for trial in trials}
 
     assert lengths() == {"1": 90_000, "inf": 160_000}
     assert lengths(total_env_steps=2_048) == {"1": 2_048, "inf": 2_048}
@@ -114,7 +115,7 @@ def test_the_minute_scale_spends_its_steps_on_ever_new_maps() -> None:
 
 def test_the_sweep_tries_some_scales_without_a_penalty() -> None:
     trials = EXPERIMENT.selected("sweep", seeds=[5]).trials()
-    free = {trial.labels["variant"] for trial in trials if dict(trial.settings["env"]).get("penalty_step") == 0}
+    free = {trial.labels["variant"] for trial in trials if trial.config["env"].get("penalty_step") == 0}
     assert free == {"std 0.015, walls free", "none 0.1, walls free"}
     assert len(trials) == (9 + 2) * 2
 
@@ -135,7 +136,7 @@ def test_of_several_coefficients_a_cell_holds_the_best(tmp_path: Path) -> None:
     row = Row("MultiRoom-N2-S4", ("1",), "position", "MultiRoom-N6-Lava")
     trials = [trial for trial in EXPERIMENT.selected("smoke").trials() if trial.labels["scope"] == "combined"]
     several = [
-        TrialDescription(f"{trial.id}-{variant}", trial.settings, trial.labels | {"variant": variant})
+        replace(trial, id=f"{trial.id}-{variant}", labels=trial.labels | {"variant": variant})
         for trial in trials
         for variant in ("low", "high")
     ]

@@ -22,11 +22,11 @@ def test_scales_are_what_they_say() -> None:
     laptop = EXPERIMENT.scale("laptop").trials()
     assert len(laptop) == 8
     assert {trial.labels["scope"] for trial in laptop} == {"none", "global", "episodic", "combined"}
-    assert all(trial.settings["serial"] for trial in laptop)
+    assert all(trial.config["serial"] for trial in laptop)
     one_seed = EXPERIMENT.selected("paper", seeds=[0], tasks=["MultiRoom-N10"]).trials()
-    assert {trial.settings["total_env_steps"] for trial in one_seed} == {50_000_000}
+    assert {trial.total_env_steps for trial in one_seed} == {50_000_000}
     assert one_seed[4].labels["bonus"] == "e3b + 100 * rnd"
-    assert not one_seed[0].settings["serial"]
+    assert not one_seed[0].config["serial"]
     assert len(EXPERIMENT.scale("smoke").trials()) == 2
     assert len(EXPERIMENT.selected("workstation", seeds=[0]).trials()) == 6 * 9
 

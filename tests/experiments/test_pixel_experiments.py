@@ -10,27 +10,30 @@ import pytest
 
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.experiments import habitat_exploration, montezuma
+from bonuslab.platform.grid.calibration import Calibration
+from bonuslab.platform.grid.cluster import Cluster
 from bonuslab.platform.grid.experiment import Experiment
 from bonuslab.platform.grid.forecast import Kinds
 from bonuslab.platform.run.folder import GridFolder
 
+HERE = Cluster(None, 2.0, 0.0, [{"CPU": 2.0, "GPU": 0.0}])
 EXPERIMENTS = [habitat_exploration.EXPERIMENT, montezuma.EXPERIMENT]
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.name)
 @pytest.mark.parametrize("scale", ["smoke", "laptop"])
-def test_small_scales_can_be_planned(experiment: Experiment, scale: str) -> None:
+def test_small_scales_can_be_planned(experiment: Experiment, scale: str, tmp_path: Path) -> None:
     trials = experiment.scale(scale).trials()
-    kinds = Kinds(trials)
-    assert {kinds.of(trial).bonus for trial in trials} == {trial.settings["bonus"] for trial in trials}
+    unmeasured = Kinds(trials).unknown(Calibration(HERE, experiment.scale(scale).resources, tmp_path / "none.json"))
+    assert {kind.bonus for kind in unmeasured} == {trial.config["bonus"] for trial in trials}
 
 
 def test_what_the_paper_scales_train() -> None:
     trials = montezuma.EXPERIMENT.scale("paper").trials()
     assert len(trials) == 3 * 5
-    assert {trial.settings["total_env_steps"] for trial in trials} == {200_000_000}
+    assert {trial.total_env_steps for trial in trials} == {200_000_000}
     paper = habitat_exploration.EXPERIMENT.scale("paper")
-    assert (paper.share.gpus, len(paper.bonuses)) == (32, 5)
+    assert (paper.resources.gpus, len(paper.bonuses)) == (32, 5)
     with pytest.raises(InvalidInput, match="needs habitat-sim"):
         paper.trials()
 

@@ -46,9 +46,11 @@ def test_watching_samples_from_the_first_update_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(soak, "SAMPLE_SECONDS", 0.1)
-    (tmp_path / "progress.csv").write_text("env_steps\n2048\n4096\n")
+    trial = tmp_path / "trials" / "only"
+    trial.mkdir(parents=True)
+    (trial / "progress.csv").write_text("env_steps\n2048\n4096\n")
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        run = soak.Run(process, tmp_path / "progress.csv")
+        run = soak.Run(process, tmp_path)
         samples = soak.watch(run, seconds=0.5)
         assert len(samples) == 5
         assert all(usage[DRIVER].anonymous_mb > 0 for usage in samples[1:])

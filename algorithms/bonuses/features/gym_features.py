@@ -1,14 +1,14 @@
-"""What can be counted in Gymnasium environments: the agent's cell where it is known, and down-sampled pictures."""
+"""What can be counted in Gymnasium environments: the agent's cell where it is known, and down-sampled images."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from bonuslab.algorithms.bonuses.features.state_features import Array, Observations, state_feature
-from bonuslab.algorithms.networks.cnn import picture_layout
+from bonuslab.algorithms.networks.cnn import image_layout
 from bonuslab.envs.errors import InvalidInput
 
-PICTURE_HEIGHT, PICTURE_WIDTH, SHADES = 8, 11, 8
+IMAGE_HEIGHT, IMAGE_WIDTH, SHADES = 8, 11, 8
 """Of Go-Explore's cells (Ecoffet et al. 2021)."""
 _LUMINANCE = np.array([0.299, 0.587, 0.114], np.float32)
 
@@ -21,23 +21,23 @@ def agent_position(observations: Observations) -> Array:
 
 @state_feature("pixels")
 def pixels(observations: Observations) -> Array:
-    """Every picture in grey, 11 × 8 with 8 shades, as in Go-Explore; of stacked frames only the newest."""
+    """Every image in grey, 11 × 8 with 8 shades, as in Go-Explore; of stacked frames only the newest."""
     found = []
     for _, rows in sorted(observations.items()):
-        layout = picture_layout(rows.shape[1:])
+        layout = image_layout(rows.shape[1:])
         if layout is not None and (rows.dtype == np.uint8 or rows.dtype.kind == "f"):
             found.append(down_sampled(rows, *layout).reshape(len(rows), -1))
     if not found:
         shown = ", ".join(f"{name} {rows.shape[1:]}" for name, rows in sorted(observations.items()))
-        raise InvalidInput(f"state feature 'pixels' needs a picture; this environment has {shown}")
+        raise InvalidInput(f"state feature 'pixels' needs an image; this environment has {shown}")
     return np.concatenate(found, axis=1)
 
 
 def down_sampled(rows: Array, channels: int, height: int, width: int, channels_last: bool) -> Array:
-    """[B, at most 8, at most 11] uint8 from 0 to 7: means of grey areas. Pictures of floats range from 0 to 1."""
-    pictures = rows if channels_last else np.moveaxis(rows.reshape(-1, channels, height, width), 1, 3)
-    grey = pictures.astype(np.float32) @ _LUMINANCE if channels == 3 else pictures[..., -1].astype(np.float32)
-    for axis, size, wanted in ((1, height, PICTURE_HEIGHT), (2, width, PICTURE_WIDTH)):
+    """[B, at most 8, at most 11] uint8 from 0 to 7: means of grey areas. Images of floats range from 0 to 1."""
+    images = rows if channels_last else np.moveaxis(rows.reshape(-1, channels, height, width), 1, 3)
+    grey = images.astype(np.float32) @ _LUMINANCE if channels == 3 else images[..., -1].astype(np.float32)
+    for axis, size, wanted in ((1, height, IMAGE_HEIGHT), (2, width, IMAGE_WIDTH)):
         borders = np.arange(min(wanted, size)) * size // min(wanted, size)
         areas = np.diff(np.append(borders, size)).astype(np.float32)
         grey = np.add.reduceat(grey, borders, axis) / (areas[:, None] if axis == 1 else areas)

@@ -28,7 +28,7 @@ class _Pending:
 
     number: int
     fragments: list[ray.ObjectRef]
-    batch: ray.ObjectRef
+    rewards: ray.ObjectRef
     metrics: ray.ObjectRef
 
 
@@ -47,8 +47,8 @@ class _Snapshot:
 class Processed:
     """A batch that is ready to be learnt from."""
 
-    batch: Any
-    """The fragment with its reward columns, or a reference to it that the driver owns."""
+    parts: list[Any]
+    """The fragments and their `RewardColumns`, or references to them."""
     metrics: dict[str, float]
 
 
@@ -66,7 +66,8 @@ class LocalBonus:
 
     def submit(self, fragments: list[Any]) -> None:
         """Process now."""
-        self._ready.append(Processed(*self._bonus.process(*fragments)))
+        rewards, metrics = self._bonus.process(*fragments)
+        self._ready.append(Processed([*fragments, rewards], metrics))
 
     def take(self, timeout_seconds: float) -> list[Processed]:
         """Everything that is ready."""
@@ -97,8 +98,8 @@ class RemoteBonus:
         self._config = config
         self._arguments = (config, observation_space, action_space)
         self._pending: deque[_Pending] = deque()
-        self._journal: deque[tuple[int, ray.ObjectRef]] = deque()
-        """Batches that came out since the last snapshot, numbered in the order in which they went in."""
+        self._journal: deque[_Pending] = deque()
+        """Batches that came out since the last snapshot."""
         self._snapshot: ray.ObjectRef | None = None
         self._next_snapshot: _Snapshot | None = None
         self._submitted = self._snapshot_asked = 0
@@ -143,9 +144,9 @@ class RemoteBonus:
                 self._recover(error)
                 continue
             self._pending.popleft()
-            self._journal.append((oldest.number, oldest.batch))
+            self._journal.append(oldest)
             self._deaths_without_progress = 0
-            ready.append(Processed(oldest.batch, metrics))
+            ready.append(Processed([*oldest.fragments, oldest.rewards], metrics))
         self._trim_journal()
         return ready
 
@@ -184,8 +185,8 @@ class RemoteBonus:
         )
 
     def _send(self, number: int, fragments: list[ray.ObjectRef]) -> None:
-        batch, metrics = self._actor.process.options(num_returns=2).remote(*fragments)
-        self._pending.append(_Pending(number, fragments, batch, metrics))
+        rewards, metrics = self._actor.process.options(num_returns=2).remote(*fragments)
+        self._pending.append(_Pending(number, fragments, rewards, metrics))
 
     def _recover(self, error: RayActorError) -> None:
         """Start a new actor where the dead one's last snapshot and the journal say it was."""
@@ -197,8 +198,8 @@ class RemoteBonus:
         self._next_snapshot = None
         self.close()  # it may only have been out of reach
         self._start()
-        for _, batch in self._journal:
-            self._actor.process.options(num_returns=2).remote(batch)
+        for item in self._journal:
+            self._actor.process.options(num_returns=2).remote(*item.fragments)
         waiting, self._pending = self._pending, deque()
         for item in waiting:
             self._send(item.number, item.fragments)
@@ -218,7 +219,7 @@ class RemoteBonus:
         except RayActorError:
             return  # the actor died before; the old snapshot and the whole journal stay good
         self._snapshot = snapshot.state
-        while self._journal and self._journal[0][0] < snapshot.submitted:
+        while self._journal and self._journal[0].number < snapshot.submitted:
             self._journal.popleft()
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import gymnasium as gym
+import numpy as np
 import torch
 
 from bonuslab.algorithms.data.fragment import Fragment, concat_envs
@@ -12,6 +14,13 @@ from bonuslab.algorithms.learning import malloc
 from bonuslab.algorithms.rllib.intrinsic_reward import FRAGMENT, METRICS
 
 P = TypeVar("P")
+
+
+@dataclass(frozen=True)
+class RewardColumns:
+    """What the pipeline adds to a batch: `reward`, `bonus` and their parts, [T, N] each."""
+
+    columns: dict[str, np.ndarray]
 
 
 class SharedBonus:
@@ -43,13 +52,17 @@ class SharedBonus:
         """The piece of this kind in the pipeline."""
         return next(piece for piece in self._pipeline.connectors if isinstance(piece, kind))
 
-    def process(self, *fragments: Fragment) -> tuple[Fragment, dict[str, float]]:
-        """One fragment of all environments with its reward columns, and the bonus's metrics."""
+    def process(self, *fragments: Fragment) -> tuple[RewardColumns, dict[str, float]]:
+        """The reward columns of all environments of these fragments, and the bonus's metrics.
+
+        Only new columns are returned: whoever learns from the fragments has them, and they are 200 times larger.
+        """
         joined = concat_envs(fragments)
-        shared: dict[str, Any] = {}
+        before, shared = set(joined.extra), {}  # type: set[str], dict[str, Any]
         self._pipeline(rl_module=None, batch={FRAGMENT: joined}, episodes=[], shared_data=shared)
         malloc.trim()
-        return joined, shared[METRICS]
+        new = {name: column for name, column in joined.extra.items() if name not in before}
+        return RewardColumns(new), shared[METRICS]
 
     def get_state(self) -> dict[str, Any]:
         """Everything the pipeline has learnt and remembers."""

@@ -59,9 +59,9 @@ def literal(pieces: list[Fragment]) -> tuple[np.ndarray, np.ndarray]:
                     running[n] = (0.0, [0.0] * 3, 1.0)
                 episode = running.get(n)
                 if episode is not None:
-                    total, paid, factor = episode
-                    paid = [p + factor * arm[t, n] / s for p, arm, s in zip(paid, arms, sigmas, strict=True)]
-                    running[n] = (total + float(piece.reward[t, n]), paid, 0.9 * factor)
+                    total, sums, factor = episode
+                    sums = [p + factor * arm[t, n] / s for p, arm, s in zip(sums, arms, sigmas, strict=True)]
+                    running[n] = (total + float(piece.reward[t, n]), sums, 0.9 * factor)
                     if piece.done[t, n]:
                         window.append(running[n][:2])
                         running[n] = None
@@ -70,7 +70,7 @@ def literal(pieces: list[Fragment]) -> tuple[np.ndarray, np.ndarray]:
         window = window[-6:]
         if len(window) > 1:
             returns = [total for total, _ in window]
-            rho = np.array([np.corrcoef(returns, [paid[k] for _, paid in window])[0, 1] for k in range(3)])
+            rho = np.array([np.corrcoef(returns, [sums[k] for _, sums in window])[0, 1] for k in range(3)])
             weights = np.exp(rho / 0.5) / np.exp(rho / 0.5).sum()
     return np.concatenate(answer), weights
 

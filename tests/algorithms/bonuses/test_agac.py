@@ -101,9 +101,9 @@ def test_no_bonus_for_perfect_imitation() -> None:
         rows = {key: part[:20] for key, part in fragment.observations.items()}
         output = policy.unroll(as_tensors(rows), torch.from_numpy(fragment.first[:20]), policy.initial_state(2))
     fragment.behaviour_logits = output.logits.numpy()
-    paid = bonus.compute(fragment)
-    assert (paid >= 0).all()
-    assert paid.max() < 1e-6
+    actual = bonus.compute(fragment)
+    assert (actual >= 0).all()
+    assert actual.max() < 1e-6
 
 
 def test_actions_of_probability_zero_add_nothing() -> None:
@@ -118,10 +118,10 @@ def test_actions_of_probability_zero_add_nothing() -> None:
 def test_loss_is_summed_over_time_and_averaged_over_envs() -> None:
     fragment = Trajectory(3, 20, seed=6).cut([20])[0]
     bonus = AGAC().build(_setting())
-    paid = bonus.compute(fragment).clone()
+    actual = bonus.compute(fragment).clone()
     loss = bonus.learn(fragment)["adversary_loss"]
-    assert loss == pytest.approx(4e-5 * float(paid.sum(0).mean()), rel=1e-4)
-    assert torch.equal(bonus.compute(fragment), paid), "learning must not change the bonus of a fragment"
+    assert loss == pytest.approx(4e-5 * float(actual.sum(0).mean()), rel=1e-4)
+    assert torch.equal(bonus.compute(fragment), actual), "learning must not change the bonus of a fragment"
 
 
 def test_the_adversary_learns_to_imitate() -> None:

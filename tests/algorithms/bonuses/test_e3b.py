@@ -48,14 +48,14 @@ def test_one_hot_features_give_ridge_regularised_inverse_counts(lengths: list[in
     bonus = tabular(0.25, convention)
     visits = [dict[int, int]() for _ in range(3)]
     for fragment in trajectory.cut(lengths):
-        paid = bonus.compute(fragment)
+        actual = bonus.compute(fragment)
         where = cells(fragment)[: fragment.action.size].reshape(fragment.action.shape)
         for t, n in np.ndindex(*where.shape):
             if fragment.first[t, n]:
                 visits[n] = {}
             before = visits[n].get(where[t, n], 0)  # N_e
             expected = 0.0 if fragment.first[t, n] and convention == "reference" else 1 / (before + 0.25)
-            assert paid[t, n] == pytest.approx(expected, rel=1e-12)
+            assert actual[t, n] == pytest.approx(expected, rel=1e-12)
             visits[n][where[t, n]] = before + 1
 
 
@@ -65,7 +65,7 @@ def test_equals_the_papers_equation_with_an_explicit_inverse(convention: str) ->
     bonus = E3B(ridge=0.1, encoder="random", convention=convention).build(setting())  # type: ignore[arg-type]
     covariance: list[Tensor] = [torch.empty(0)] * 2
     for fragment in trajectory.cut([15, 20, 15]):  # episodes start before and end after the middle one
-        paid = bonus.compute(fragment)
+        actual = bonus.compute(fragment)
         phi = bonus.model.features(fragment).current.double()
         for t, n in np.ndindex(*fragment.action.shape):
             if fragment.first[t, n]:
@@ -74,7 +74,7 @@ def test_equals_the_papers_equation_with_an_explicit_inverse(convention: str) ->
             if fragment.first[t, n] and convention == "reference":
                 expected = 0.0
             covariance[n] += torch.outer(phi[t, n], phi[t, n])
-            assert float(paid[t, n]) == pytest.approx(expected, rel=1e-7)
+            assert float(actual[t, n]) == pytest.approx(expected, rel=1e-7)
 
 
 def test_earlier_states_keep_their_features() -> None:
@@ -84,10 +84,10 @@ def test_earlier_states_keep_their_features() -> None:
     bonus.compute(first)
     seen = bonus.model.features(first).current[:, 0].detach().double()
     bonus.learn(first)
-    paid = bonus.compute(second)[0, 0]
+    actual = bonus.compute(second)[0, 0]
     phi = bonus.model.features(second).current[0, 0].detach().double()
     covariance = seen.T @ seen + 0.1 * torch.eye(len(phi), dtype=torch.float64)
-    assert float(paid) == pytest.approx(float(phi @ torch.linalg.solve(covariance, phi)), rel=1e-7)
+    assert float(actual) == pytest.approx(float(phi @ torch.linalg.solve(covariance, phi)), rel=1e-7)
 
 
 def test_bonus_and_loss_of_all_terms_share_one_forward_pass() -> None:
@@ -132,9 +132,9 @@ def test_policy_features_are_required_and_used() -> None:
         bonus.compute(fragment)
     fragment.policy_features = np.random.default_rng(0).normal(size=(9, 2, 5)).astype(np.float32)
     bonus.model.forget()
-    paid = bonus.compute(fragment)
-    assert torch.isfinite(paid).all()
-    assert (paid[~torch.from_numpy(fragment.first[:8])] > 0).all()
+    actual = bonus.compute(fragment)
+    assert torch.isfinite(actual).all()
+    assert (actual[~torch.from_numpy(fragment.first[:8])] > 0).all()
     assert bonus.learn(fragment) == {}
 
 

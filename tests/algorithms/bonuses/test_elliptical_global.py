@@ -23,7 +23,7 @@ def test_equals_the_equation_in_order_of_time_then_env(features: str) -> None:
     bonus = EllipticalGlobal(features=features, ridge=0.5).build(setting())  # type: ignore[arg-type]
     covariance = None
     for fragment in Trajectory(num_envs=3, num_steps=40, seed=1).cut([15, 25]):
-        paid = bonus.compute(fragment)
+        actual = bonus.compute(fragment)
         psi = bonus.model.features(fragment).current.detach().double().numpy()
         if covariance is None:
             covariance = 0.5 * np.eye(psi.shape[-1])
@@ -31,7 +31,7 @@ def test_equals_the_equation_in_order_of_time_then_env(features: str) -> None:
             for n in range(3):
                 expected = psi[t, n] @ np.linalg.solve(covariance, psi[t, n])
                 covariance += np.outer(psi[t, n], psi[t, n])
-                assert float(paid[t, n]) == pytest.approx(expected, rel=1e-8)
+                assert float(actual[t, n]) == pytest.approx(expected, rel=1e-8)
         bonus.learn(fragment)
 
 
@@ -91,8 +91,8 @@ def test_unvisited_directions_stay_exact() -> None:
     root = CovarianceRoot.identity(3)
     for _ in range(2000):
         root = root.add(np.tile([1e3, 0.0, 1e3], (100, 1)))
-    paid = root.bonuses(np.array([[0.0, 2.0, 0.0]]))[0]
-    assert paid == pytest.approx(4.0, rel=1e-12)
+    actual = root.bonuses(np.array([[0.0, 2.0, 0.0]]))[0]
+    assert actual == pytest.approx(4.0, rel=1e-12)
     # (1, 0, −1) is orthogonal to all rows: C⁻¹ leaves it unchanged, 2 in 1e14.
     assert root.bonuses(np.array([[1.0, 0.0, -1.0]]))[0] == pytest.approx(2.0, rel=1e-4)
 

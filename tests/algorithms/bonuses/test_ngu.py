@@ -96,9 +96,9 @@ def test_every_parameter_is_used() -> None:
         ({"maximum_similarity": 1.2}, {"maximum": 1.2}),
         ({"capacity": 7}, {"capacity": 7}),
     ]:
-        paid = run(trajectory, features, [11, 30, 19], **ours)
-        np.testing.assert_allclose(paid, literal(trajectory, features, **theirs), rtol=1e-9)
-        assert not np.allclose(paid, usual)
+        actual = run(trajectory, features, [11, 30, 19], **ours)
+        np.testing.assert_allclose(actual, literal(trajectory, features, **theirs), rtol=1e-9)
+        assert not np.allclose(actual, usual)
 
 
 def test_long_episode_in_blocks() -> None:
@@ -118,18 +118,18 @@ def test_states_far_from_the_origin_keep_their_distances() -> None:
 def test_is_never_negative_nor_nan(scale: float) -> None:
     features = (some_features(100, 2) * scale).float()
     features[30:60] = features[30]
-    paid = run(Trajectory(2, 100, mean_episode=50), features, [33, 67])
-    assert np.isfinite(paid).all()
-    assert (paid >= 0).all()
+    actual = run(Trajectory(2, 100, mean_episode=50), features, [33, 67])
+    assert np.isfinite(actual).all()
+    assert (actual >= 0).all()
 
 
 def test_no_bonus_at_the_first_step_and_little_for_repetition() -> None:
     features = torch.ones(20, 1, 3, dtype=torch.float64)
     features[:10, 0, 0] = torch.arange(10)
-    paid = run(Trajectory(1, 20, mean_episode=10**9), features, [20])[:, 0]
-    assert paid[0] == 0
-    assert paid[1:10].min() > 5 * paid[-1]
-    assert paid[-1] == pytest.approx(1 / (math.sqrt(10) + 1e-3))  # ten identical neighbours
+    actual = run(Trajectory(1, 20, mean_episode=10**9), features, [20])[:, 0]
+    assert actual[0] == 0
+    assert actual[1:10].min() > 5 * actual[-1]
+    assert actual[-1] == pytest.approx(1 / (math.sqrt(10) + 1e-3))  # ten identical neighbours
 
 
 def test_non_finite_features_are_reported() -> None:

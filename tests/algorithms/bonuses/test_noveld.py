@@ -77,12 +77,12 @@ def test_bonus_only_at_the_boundary_of_known_territory() -> None:
         bonus.learn(copy.copy(known))
     journey = copy.deepcopy(known)
     journey.observations["glyphs"][10:20] = np.random.default_rng(0).integers(0, 2000, size=(21, 79))
-    paid = bonus.compute(journey)[:, 0]
-    border = paid[9]  # the step from known to unknown
-    assert paid[:9].max() < 1e-2 * border
-    assert paid[19] == 0  # back from unknown into known
-    assert paid[20:].max() < 1e-2 * border
-    assert (paid[10:19] < border).all()  # less for moving beyond it than for crossing it
+    actual = bonus.compute(journey)[:, 0]
+    boundary = actual[9]  # the step from known to unknown
+    assert actual[:9].max() < 1e-2 * boundary
+    assert actual[19] == 0  # back from unknown into known
+    assert actual[20:].max() < 1e-2 * boundary
+    assert (actual[10:19] < boundary).all()  # less for moving beyond it than for crossing it
 
 
 def test_batched_envs_equal_single_envs() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bonuslab.algorithms.ddppo.config import DDPPOConfig
-from bonuslab.algorithms.ddppo.presets import PRESETS
+from bonuslab.algorithms.ddppo.hyperparameters import LAPTOP
 
 TASK = "MultiRoom-N2-S4"
 
@@ -16,7 +16,7 @@ TASK = "MultiRoom-N2-S4"
 def small(bonus: str = "count.global(position)", envs: int = 4, steps: int = 8, **env: Any) -> DDPPOConfig:
     """The laptop preset with few environments and short rollouts: an update takes some hundredths of a second."""
     config = DDPPOConfig().environment(TASK, env_config={"contexts": "inf", **env})
-    PRESETS["laptop"].configure(config)
+    config.apply(LAPTOP.values)
     config.env_runners(num_envs_per_env_runner=envs, rollout_fragment_length=steps, num_env_runners=2)
     config.env_runners(num_cpus_per_env_runner=0.5)
     config.training(num_epochs=2, num_minibatches=2)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from bonuslab.algorithms.ddppo.config import DDPPOConfig
-from bonuslab.algorithms.ddppo.presets import PRESETS
+from bonuslab.algorithms.ddppo.hyperparameters import LAPTOP
 
 MOST_STEPS = 60_000
 
@@ -16,7 +16,7 @@ def test_it_solves_two_small_rooms_in_serial_mode(running):
     """About 30,000 steps and 20 seconds. A random walk finds the stairs in half of the episodes, late."""
     threads = torch.get_num_threads()
     config = DDPPOConfig().environment("MultiRoom-N2-S4", env_config={"contexts": "inf"})
-    PRESETS["laptop"].configure(config)
+    config.apply(LAPTOP.values)
     config.bonus("none").run_serially().debugging(seed=1).evaluation(evaluation_duration=32)
     config.min_sample_timesteps_per_iteration = 6000
     algorithm = running(config)

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from bonuslab.algorithms.data.finite import NonFinite
-from bonuslab.algorithms.ddppo.loss import LossSettings, ppo_loss
+from bonuslab.algorithms.ddppo.hyperparameters import DDPPOHyperparameters
+from bonuslab.algorithms.ddppo.loss import ppo_loss
 
 T, N, A = 7, 3, 5
 
@@ -32,7 +33,7 @@ def batch(seed: int, heads: int) -> dict[str, torch.Tensor]:
     }
 
 
-def literal(given: dict[str, torch.Tensor], settings: LossSettings) -> float:
+def literal(given: dict[str, torch.Tensor], settings: DDPPOHyperparameters) -> float:
     """Means over steps of the three terms, written out with plain numbers."""
     policy = baseline = entropy = 0.0
     heads = given["value"].reshape(T, N, -1).shape[-1]
@@ -42,7 +43,7 @@ def literal(given: dict[str, torch.Tensor], settings: LossSettings) -> float:
             old = torch.softmax(given["behaviour_logits"][t, n], 0).tolist()
             action, advantage = int(given["action"][t, n]), float(given["advantage"][t, n])
             ratio = new[action] / old[action]
-            clipped = min(max(ratio, 1 - settings.clip), 1 + settings.clip)
+            clipped = min(max(ratio, 1 - settings.clip_param), 1 + settings.clip_param)
             policy -= min(ratio * advantage, clipped * advantage)
             entropy -= sum(p * math.log(p) for p in new)
             for head in range(heads):
@@ -50,18 +51,18 @@ def literal(given: dict[str, torch.Tensor], settings: LossSettings) -> float:
                     float(given[name].reshape(T, N, -1)[t, n, head]) for name in ("value", "behaviour_value", "target")
                 )
                 error = (target - value) ** 2
-                if settings.value_clip is not None:
-                    moved = min(max(value - before, -settings.value_clip), settings.value_clip)
+                if settings.vf_clip_param is not None:
+                    moved = min(max(value - before, -settings.vf_clip_param), settings.vf_clip_param)
                     error = max(error, (target - before - moved) ** 2)
                 baseline += 0.5 * error
-    return (policy + settings.baseline_cost * baseline - settings.entropy_cost * entropy) / (T * N)
+    return (policy + settings.vf_loss_coeff * baseline - settings.entropy_coeff * entropy) / (T * N)
 
 
 @pytest.mark.parametrize("value_clip", [None, 0.3])
 @pytest.mark.parametrize("heads", [1, 2])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_equals_the_definition(seed: int, heads: int, value_clip: float | None) -> None:
-    settings = LossSettings(clip=0.2, value_clip=value_clip, entropy_cost=0.01, baseline_cost=0.7)
+    settings = DDPPOHyperparameters(clip_param=0.2, vf_clip_param=value_clip, entropy_coeff=0.01, vf_loss_coeff=0.7)
     given = batch(seed, heads)
     loss, parts = ppo_loss(**given, settings=settings)
     assert float(loss) == pytest.approx(literal(given, settings), rel=1e-12)
@@ -73,7 +74,7 @@ def test_steps_beyond_the_clip_teach_nothing() -> None:
     """Where the policy has moved far in the direction the advantage wants, its gradient is zero."""
     given = batch(0, 1)
     given["logits"].requires_grad_()
-    loss, _ = ppo_loss(**given, settings=LossSettings(0.2, None, entropy_cost=0.0, baseline_cost=0.0))
+    loss, _ = ppo_loss(**given, settings=DDPPOHyperparameters(vf_clip_param=None, entropy_coeff=0.0, vf_loss_coeff=0.0))
     loss.backward()
     chosen = given["action"].unsqueeze(-1)
     new, old = (torch.softmax(given[name].detach(), -1).gather(-1, chosen) for name in ("logits", "behaviour_logits"))
@@ -89,4 +90,4 @@ def test_what_is_not_finite_is_named(name: str) -> None:
     given = batch(0, 1)
     given[name][0, 0] = torch.nan
     with pytest.raises(NonFinite, match=name):
-        ppo_loss(**given, settings=LossSettings(0.2, None, 0.0, 0.5))
+        ppo_loss(**given, settings=DDPPOHyperparameters(vf_clip_param=None, entropy_coeff=0.0))

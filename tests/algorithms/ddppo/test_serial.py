@@ -33,8 +33,8 @@ def train(algorithm: DDPPO, updates: int) -> DDPPO:
 
 
 def serial(make_config, seed: int = 0):
-    config = make_config(BONUS, envs=ENVS, steps=STEPS).training(num_values=2, extrinsic_advantage=2.0)
-    return config.bonus(normalise="return", updates=3).run_serially().debugging(seed=seed)
+    config = make_config(BONUS, envs=ENVS, steps=STEPS).training(num_values=2, extrinsic_advantage_coeff=2.0)
+    return config.bonus(normalise="return", bonus_updates=3).run_serially().debugging(seed=seed)
 
 
 def moments(algorithm: DDPPO) -> dict:
@@ -94,9 +94,9 @@ def test_random_play_comes_before_training_and_once(make_config, running, monkey
 PROGRAM = """
 import sys, ray
 from bonuslab.algorithms.ddppo.config import DDPPOConfig
-from bonuslab.algorithms.ddppo.presets import PRESETS
+from bonuslab.algorithms.ddppo.hyperparameters import LAPTOP
 from bonuslab.algorithms.ddppo.algorithm import DDPPO
-config = PRESETS["laptop"].configure(DDPPOConfig().environment("MultiRoom-N2-S4"))
+config = DDPPOConfig().environment("MultiRoom-N2-S4").apply(LAPTOP.values)
 config.env_runners(num_envs_per_env_runner=4, rollout_fragment_length=8)
 config.evaluation(evaluation_interval=1, evaluation_duration=2)
 algorithm = config.bonus("e3b").run_serially().build_algo()

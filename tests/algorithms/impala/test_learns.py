@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from bonuslab.algorithms.impala.config import IMPALAConfig
-from bonuslab.algorithms.impala.presets import preset
+from bonuslab.algorithms.impala.hyperparameters import LAPTOP
 
 MOST_STEPS = 80_000
 
@@ -14,7 +14,7 @@ def test_it_solves_two_small_rooms_in_serial_mode(running):
     """About 35,000 steps and 20 seconds. A random walk finds the stairs in half of the episodes, late."""
     threads = torch.get_num_threads()
     config = IMPALAConfig().environment("MultiRoom-N2-S4", env_config={"contexts": "inf"})
-    preset("laptop").configure(config)
+    config.apply(LAPTOP.values)
     config.bonus("none").run_serially().debugging(seed=1).evaluation(evaluation_duration=32)
     config.min_sample_timesteps_per_iteration = 6000
     algorithm = running(config)

@@ -8,17 +8,18 @@ import pytest
 import torch
 
 from bonuslab.algorithms.data.finite import NonFinite
-from bonuslab.algorithms.impala.loss import LossSettings, impala_loss
+from bonuslab.algorithms.impala.hyperparameters import IMPALAHyperparameters
+from bonuslab.algorithms.impala.loss import impala_loss
 
 T, N, A = 7, 3, 4
 SETTINGS = {
-    "discount": 0.9,
-    "entropy_cost": 0.02,
-    "baseline_cost": 0.5,
-    "clip_rho": 1.0,
-    "clip_c": 0.8,
-    "trace_decay": 1.0,
-    "surrogate_clip": None,
+    "gamma": 0.9,
+    "entropy_coeff": 0.02,
+    "vf_loss_coeff": 0.5,
+    "vtrace_clip_rho_threshold": 1.0,
+    "vtrace_clip_c_threshold": 0.8,
+    "lambda_": 1.0,
+    "clip_param": None,
     "normalise_advantages": False,
 }
 
@@ -64,10 +65,10 @@ class Lane:
         π0 = [probabilities(data["start_logits"][t, n]) for t in range(T)]
         self.ratio = [self.π[t][self.a[t]] / μ[t][self.a[t]] for t in range(T)]
         self.ratio0 = [self.π[t][self.a[t]] / π0[t][self.a[t]] for t in range(T)]
-        self.weight = [min(settings["clip_rho"], π0[t][self.a[t]] / μ[t][self.a[t]]) for t in range(T)]
-        self.ρ = [min(settings["clip_rho"], ratio) for ratio in self.ratio]
-        self.c = [settings["trace_decay"] * min(settings["clip_c"], ratio) for ratio in self.ratio]
-        self.γ = settings["discount"]
+        self.weight = [min(settings["vtrace_clip_rho_threshold"], π0[t][self.a[t]] / μ[t][self.a[t]]) for t in range(T)]
+        self.ρ = [min(settings["vtrace_clip_rho_threshold"], ratio) for ratio in self.ratio]
+        self.c = [settings["lambda_"] * min(settings["vtrace_clip_c_threshold"], ratio) for ratio in self.ratio]
+        self.γ = settings["gamma"]
 
     def bootstrap(self, t: int) -> float:
         return 0.0 if self.terminated[t] else self.V_next[t]
@@ -93,7 +94,7 @@ class Lane:
 def literal(data: dict[str, torch.Tensor], settings: dict) -> dict[str, float]:
     envs = [Lane(data, n, settings) for n in range(N)]
     sums = {"policy_loss": 0.0, "baseline_loss": 0.0, "entropy_loss": 0.0}
-    ε = settings["surrogate_clip"]
+    ε = settings["clip_param"]
     for env_index in envs:
         for t in range(T):
             Â = env_index.advantage(t)
@@ -107,12 +108,12 @@ def literal(data: dict[str, torch.Tensor], settings: dict) -> dict[str, float]:
     return {name: value / N for name, value in sums.items()}
 
 
-@pytest.mark.parametrize("changes", [{}, {"surrogate_clip": 0.2, "trace_decay": 0.95}, {"clip_rho": 2.0}])
+@pytest.mark.parametrize("changes", [{}, {"clip_param": 0.2, "lambda_": 0.95}, {"vtrace_clip_rho_threshold": 2.0}])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_parts_and_sum(changes, seed):
     settings = SETTINGS | changes
     data = batch(seed)
-    loss, metrics = impala_loss(**data, settings=LossSettings(**settings))
+    loss, metrics = impala_loss(**data, settings=IMPALAHyperparameters(**settings))
     expected = literal(data, settings)
     for name, value in expected.items():
         assert metrics[name].item() == pytest.approx(value, rel=1e-9), name
@@ -120,20 +121,20 @@ def test_parts_and_sum(changes, seed):
     assert loss.item() == pytest.approx(whole, rel=1e-9)
 
 
-@pytest.mark.parametrize("changes", [{}, {"surrogate_clip": 0.2}])
+@pytest.mark.parametrize("changes", [{}, {"clip_param": 0.2}])
 def test_gradients_take_targets_and_advantages_as_constants(changes):
     settings = SETTINGS | changes
     data = batch(3)
     envs = [Lane(data, n, settings) for n in range(N)]
     data["logits"].requires_grad_()
     data["value"].requires_grad_()
-    impala_loss(**data, settings=LossSettings(**settings))[0].backward()
-    ε = settings["surrogate_clip"]
+    impala_loss(**data, settings=IMPALAHyperparameters(**settings))[0].backward()
+    ε = settings["clip_param"]
 
     for n, env_index in enumerate(envs):
         for t in range(T):
             Â, π, ratio = env_index.advantage(t), env_index.π[t], env_index.ratio0[t]
-            by_value = settings["baseline_cost"] * (env_index.V[t] - env_index.v(t)) / N
+            by_value = settings["vf_loss_coeff"] * (env_index.V[t] - env_index.v(t)) / N
             assert data["value"].grad[t, n].item() == pytest.approx(by_value, rel=1e-9, abs=1e-12)
             H = -sum(p * log(p) for p in π)
             for b in range(A):
@@ -142,14 +143,14 @@ def test_gradients_take_targets_and_advantages_as_constants(changes):
                     weight = env_index.ρ[t]
                 else:
                     weight = env_index.weight[t] * ratio if (ratio <= 1 + ε if Â > 0 else ratio >= 1 - ε) else 0.0
-                by_logit = -weight * Â * score + settings["entropy_cost"] * π[b] * (log(π[b]) + H)
+                by_logit = -weight * Â * score + settings["entropy_coeff"] * π[b] * (log(π[b]) + H)
                 assert data["logits"].grad[t, n, b].item() == pytest.approx(by_logit / N, rel=1e-9, abs=1e-12)
 
 
 def test_normalised_advantages_do_not_depend_on_the_reward_scale():
     data = batch(4) | {"value": torch.zeros(T, N, dtype=torch.float64)}
     data["next_value"] = torch.zeros_like(data["value"])
-    settings = LossSettings(**SETTINGS | {"normalise_advantages": True})
+    settings = IMPALAHyperparameters(**SETTINGS | {"normalise_advantages": True})
     small = impala_loss(**data, settings=settings)[1]["policy_loss"]
     large = impala_loss(**data | {"reward": 1000 * data["reward"]}, settings=settings)[1]["policy_loss"]
     assert large.item() == pytest.approx(small.item(), rel=1e-6)
@@ -164,4 +165,4 @@ def test_the_first_bad_quantity_is_named(column, name, bad):
     data[column][2, 1] = bad
     data["terminated"][2, 1] = False
     with pytest.raises(NonFinite, match=f"{name}.* is not finite"):
-        impala_loss(**data, settings=LossSettings(**SETTINGS))
+        impala_loss(**data, settings=IMPALAHyperparameters(**SETTINGS))

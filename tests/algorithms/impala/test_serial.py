@@ -64,10 +64,10 @@ def test_another_seed_gives_other_parameters(make_config, running):
 PROGRAM = """
 import sys, ray
 from bonuslab.algorithms.impala.config import IMPALAConfig
-from bonuslab.algorithms.impala.presets import preset
+from bonuslab.algorithms.impala.hyperparameters import LAPTOP
 from bonuslab.algorithms.impala.algorithm import IMPALA
 from bonuslab.algorithms.impala.learner import IMPALALearner
-config = preset("laptop").configure(IMPALAConfig().environment("MultiRoom-N2-S4"))
+config = IMPALAConfig().environment("MultiRoom-N2-S4").apply(LAPTOP.values)
 config.env_runners(num_envs_per_env_runner=4, rollout_fragment_length=8)
 config.evaluation(evaluation_interval=1, evaluation_duration=2)
 algorithm = config.bonus("e3b").run_serially().build_algo()

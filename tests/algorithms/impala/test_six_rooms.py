@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from bonuslab.algorithms.impala.config import IMPALAConfig
-from bonuslab.algorithms.impala.presets import preset
+from bonuslab.algorithms.impala.hyperparameters import LAPTOP
 
 TASK, STEPS, SEED = "MultiRoom-N6-S5", 300_000, 11
 SOLVES = ["count.episodic(position)", "e3b"]
@@ -24,7 +24,7 @@ def win_rate(bonus: str) -> float:
     """Of the last 100 training episodes, after the same number of steps for every bonus."""
     torch.set_num_threads(1)
     config = IMPALAConfig().environment(TASK, env_config={"contexts": "inf"})
-    preset("laptop").configure(config)
+    config.apply(LAPTOP.values)
     config.bonus(bonus).run_serially().debugging(seed=SEED, log_level="ERROR")
     config.min_sample_timesteps_per_iteration = STEPS
     algorithm = config.build_algo()

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from bonuslab.algorithms.ddppo.loss import ReturnSettings, one_head, two_heads
+from bonuslab.algorithms.ddppo.hyperparameters import DDPPOHyperparameters
+from bonuslab.algorithms.ddppo.loss import one_head, two_heads
 from bonuslab.algorithms.learning.gae import gae
 
 T, N = 19, 4
@@ -42,9 +43,10 @@ def envs(request):
     }
 
 
-def settings(**changes) -> ReturnSettings:
-    numbers = {"discount": 0.9, "decay": 0.8, "intrinsic_discount": 0.7, "intrinsic_episodic": False}
-    return ReturnSettings(**{**numbers, "extrinsic_advantage": 2.0, "intrinsic_advantage": 1.0, **changes})
+def settings(**changes) -> DDPPOHyperparameters:
+    values = {"gamma": 0.9, "lambda_": 0.8, "intrinsic_gamma": 0.7, "intrinsic_episodic": False}
+    values |= {"extrinsic_advantage_coeff": 2.0, "intrinsic_advantage_coeff": 1.0}
+    return DDPPOHyperparameters(**{**values, **changes})
 
 
 def tensors(envs, *names):

@@ -1,4 +1,4 @@
-"""The `cnn` family reads pictures of any size, layout and type, and grids of symbols."""
+"""The `cnn` family reads images of any size, layout and type, and grids of symbols."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from gymnasium import spaces
 
 from bonuslab.algorithms.networks import as_tensors, build_encoder, build_policy
-from bonuslab.algorithms.networks.cnn import is_picture, picture_layout
+from bonuslab.algorithms.networks.cnn import image_layout, is_image
 
 GRID = spaces.Box(0, 255, (7, 7, 3), np.uint8)
 
@@ -36,13 +36,13 @@ def rows_of(space: spaces.Dict, count: int) -> dict[str, np.ndarray]:
     ],
 )
 def test_layouts(shape: tuple[int, ...], layout: Any) -> None:
-    assert picture_layout(shape) == layout
-    assert is_picture(spaces.Box(0, 255, shape, np.uint8)) == (layout is not None)
-    assert not is_picture(spaces.Box(0, 255, shape, np.int64))
+    assert image_layout(shape) == layout
+    assert is_image(spaces.Box(0, 255, shape, np.uint8)) == (layout is not None)
+    assert not is_image(spaces.Box(0, 255, shape, np.int64))
 
 
 @pytest.mark.parametrize(
-    "picture",
+    "image",
     [
         GRID,
         spaces.Box(0, 255, (3, 64, 48), np.uint8),
@@ -52,12 +52,12 @@ def test_layouts(shape: tuple[int, ...], layout: Any) -> None:
         spaces.Box(-np.inf, np.inf, (5, 5, 2), np.float32),
     ],
 )
-def test_every_picture_is_seen_and_so_is_the_rest(picture: spaces.Box) -> None:
-    space = spaces.Dict({"a.picture": picture, "direction": spaces.MultiDiscrete([4])})
+def test_every_image_is_seen_and_so_is_the_rest(image: spaces.Box) -> None:
+    space = spaces.Dict({"a.image": image, "direction": spaces.MultiDiscrete([4])})
     torch.manual_seed(0)
     encoder = build_encoder("cnn", space)
     rows = {key: np.repeat(value, 4, axis=0) for key, value in rows_of(space, 1).items()}
-    rows["a.picture"][1] = rows["a.picture"][1].ravel()[::-1].reshape(picture.shape)
+    rows["a.image"][1] = rows["a.image"][1].ravel()[::-1].reshape(image.shape)
     rows["direction"][2] = (rows["direction"][2] + 1) % 4
     features = encoder(as_tensors(rows))
     assert features.shape == (4, encoder.output_size)
@@ -68,12 +68,12 @@ def test_every_picture_is_seen_and_so_is_the_rest(picture: spaces.Box) -> None:
     assert all(weight.grad is not None and weight.grad.any() for weight in encoder.parameters())
 
 
-def test_channels_first_and_last_are_the_same_picture() -> None:
+def test_channels_first_and_last_are_the_same_image() -> None:
     last, first = spaces.Box(0, 255, (40, 50, 3), np.uint8), spaces.Box(0, 255, (3, 40, 50), np.uint8)
     encoders = []
-    for picture in (last, first):
+    for image in (last, first):
         torch.manual_seed(0)
-        encoders.append(build_encoder("cnn", spaces.Dict({"obs": picture})))
+        encoders.append(build_encoder("cnn", spaces.Dict({"obs": image})))
     rows = np.random.default_rng(0).integers(256, size=(2, 40, 50, 3)).astype(np.uint8)
     moved = np.ascontiguousarray(np.moveaxis(rows, 3, 1))
     torch.testing.assert_close(encoders[0](as_tensors({"obs": rows})), encoders[1](as_tensors({"obs": moved})))
@@ -83,18 +83,17 @@ def test_symbols_are_embedded_by_channel() -> None:
     """A cell's code is the sum of its channels' embeddings, and a value means something else in another channel."""
     torch.manual_seed(0)
     encoder = build_encoder("cnn", spaces.Dict({"image": GRID}))
-    picture = encoder.pictures[0]  # type: ignore[union-attr, index]
-    weights = picture.symbols.weight
+    image = encoder.images[0]  # type: ignore[union-attr, index]
+    weights = image.symbols.weight
     seen = []
-    picture.convolutions.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    image.convolutions.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
     rows = np.random.default_rng(0).integers(256, size=(2, 7, 7, 3)).astype(np.uint8)
     encoder(as_tensors({"image": rows}))
     x, y = 2, 5
     expected = sum(weights[256 * channel + int(rows[1, x, y, channel])] for channel in range(3))
     torch.testing.assert_close(seen[0][1, :, x, y], expected)
     assert (
-        build_encoder("cnn", spaces.Dict({"obs": spaces.Box(0, 255, (64, 64, 3), np.uint8)})).pictures[0].symbols
-        is None
+        build_encoder("cnn", spaces.Dict({"obs": spaces.Box(0, 255, (64, 64, 3), np.uint8)})).images[0].symbols is None
     )  # type: ignore[union-attr, index]
 
 

@@ -1,4 +1,4 @@
-"""The `mlp` family reads every observation that is no picture, and `auto` finds the family that suits a space."""
+"""The `mlp` family reads every observation that is not an image, and `auto` finds the family that suits a space."""
 
 from __future__ import annotations
 

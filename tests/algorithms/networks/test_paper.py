@@ -18,7 +18,7 @@ from bonuslab.algorithms.networks.regions import cover
 
 
 def rooms(seed: int, count: int) -> dict[str, np.ndarray]:
-    """Maps with rooms of random size and place, some repeated, one blank, one full; the agent anywhere, also in corners."""
+    """Maps with random rooms, some repeated, one blank, one full; the agent anywhere, corners included."""
     rng = np.random.default_rng(seed)
     glyphs = np.full((count, 21, 79), STONE, np.int16)
     for drawn in glyphs[1:]:

@@ -37,7 +37,9 @@ class EverythingEnv(gym.Env):
             "scalar": spaces.Box(0, 9, (), np.int64),
             "switches": spaces.MultiBinary(4),
             "kinds": spaces.MultiDiscrete([3, 5]),
-            "camera": spaces.Dict({"rgb": spaces.Box(0, 255, (6, 5, 3), np.uint8), "angle": spaces.Discrete(4, start=-2)}),
+            "camera": spaces.Dict(
+                {"rgb": spaces.Box(0, 255, (6, 5, 3), np.uint8), "angle": spaces.Discrete(4, start=-2)}
+            ),
             "pair": spaces.Tuple([spaces.Discrete(2), spaces.Box(-np.inf, np.inf, (2, 2), np.float64)]),
             "words": spaces.Text(40),
         }

@@ -109,7 +109,7 @@ def test_module_and_attribute_also_from_the_current_directory(tmp_path: Path, mo
     assert spaces_of("my_own_envs:MyOwnPole-v3") == (["obs"], 2)
     with pytest.raises(InvalidInput, match="did you mean my_own_envs:make_pole"):
         catalogue.find("my_own_envs:make_pol")
-    with pytest.raises(InvalidInput, match="importing my_broken_envs raised .*package_that_nobody_has"):
+    with pytest.raises(InvalidInput, match=r"importing my_broken_envs raised .*package_that_nobody_has"):
         catalogue.find("my_broken_envs:Env")
     del gym.registry["MyOwnPole-v3"]
 
@@ -157,9 +157,9 @@ def test_what_goes_wrong_when_an_environment_is_made() -> None:
 
     with pytest.raises(EnvError, match=r"unready raised RuntimeError when it was made: no licence"):
         catalogue.check_settings(unready)
-    with pytest.raises(InvalidInput, match="nothing made a int, which is no gymnasium.Env"):
+    with pytest.raises(InvalidInput, match=r"nothing made a int, which is no gymnasium.Env"):
         catalogue.check_settings(nothing)
     with pytest.raises(InvalidInput, match=r"picky cannot be made with \(\): TypeError: .*'size'"):
         catalogue.check_settings(picky)
-    with pytest.raises(InvalidInput, match="phys2d/CartPole-v1' cannot be imported: .*jax"):
+    with pytest.raises(InvalidInput, match=r"phys2d/CartPole-v1' cannot be imported: .*jax"):
         catalogue.check_settings("phys2d/CartPole-v1")

@@ -151,7 +151,9 @@ def test_restored_envs_resume_exactly(name: Any) -> None:
         one, other = original.step(each), restored.step(each)
         assert_equal(one.observations, other.observations)
         np.testing.assert_array_equal(one.reward, other.reward)
-        assert [episode.total_reward for episode in one.finished] == [episode.total_reward for episode in other.finished]
+        assert [episode.total_reward for episode in one.finished] == [
+            episode.total_reward for episode in other.finished
+        ]
     assert restored.resumes_exactly
     assert not restored.restarted.any()
     with pytest.raises(InvalidInput, match="does not fit"):

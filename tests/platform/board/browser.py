@@ -1,4 +1,4 @@
-"""A headless Chromium driven over the DevTools protocol: real clicks and keys, what the page says, pictures of it."""
+"""A headless Chromium driven over the DevTools protocol: real clicks and keys, values of the page, screenshots."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 
 PATIENCE_SECONDS = 300
-"""For what never happens, not for what is slow."""
+"""A limit for what never happens, not for what is slow."""
 KEYS = {"Enter": 13, "Escape": 27, "Tab": 9, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
 
 
@@ -49,7 +49,7 @@ class Browser:
             self.send(f"{domain}.enable")
 
     def close(self) -> None:
-        """End the browser."""
+        """Close the browser."""
         self._loop.run_until_complete(self._socket.close())
         self._loop.run_until_complete(self._session.close())
         self._loop.close()
@@ -61,7 +61,7 @@ class Browser:
         return self._loop.run_until_complete(asyncio.wait_for(self._send(method, parameters), PATIENCE_SECONDS))
 
     def size(self, width: int, height: int, dark: bool = False) -> None:
-        """The size of the window in CSS pixels, and the colours its user prefers."""
+        """Set the window size in CSS pixels and the preferred colour scheme."""
         self.send(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500
         )
@@ -69,7 +69,7 @@ class Browser:
         self.send("Emulation.setEmulatedMedia", features=[scheme])
 
     def open(self, address: str) -> None:
-        """Go to a page, from an empty one: a change of the part after # alone would load nothing."""
+        """Load a page, from an empty one: changing only the fragment would load nothing."""
         self.send("Page.navigate", url="about:blank")
         self.send("Page.navigate", url=address)
 
@@ -103,7 +103,7 @@ class Browser:
             self.send("Input.dispatchMouseEvent", type=kind, x=box[0], y=box[1], button="left", clickCount=1)
 
     def move(self, x: float, y: float) -> None:
-        """Put the pointer somewhere."""
+        """Move the pointer."""
         self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
     def press(self, key: str) -> None:
@@ -114,7 +114,7 @@ class Browser:
         self.send("Input.dispatchKeyEvent", type="keyUp", key=key, code=key, windowsVirtualKeyCode=code)
 
     def picture(self, path: Path) -> None:
-        """Save what is seen."""
+        """Save a screenshot."""
         path.write_bytes(base64.b64decode(self.send("Page.captureScreenshot")["data"]))
 
     def _port(self, file: Path) -> int:

@@ -100,7 +100,14 @@ BARE = f'{FRONT}, "experiment": "x", "scale": "x", "trials": []'
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", f'{{{FRONT}, "trials": 3}}', f"{{{FRONT}}}", f'{{{BARE}, "options": 3}}', f'{{{BARE}, "commands": ["x"]}}'],
+    [
+        "",
+        "[]",
+        *(
+            f"{{{text}}}"
+            for text in (FRONT, f'{FRONT}, "trials": 3', f'{BARE}, "options": 3', f'{BARE}, "commands": ["x"]')
+        ),
+    ],
 )
 def test_a_damaged_grid_is_named_in_the_list_of_grids(grid: GridFolder, text: str) -> None:
     shutil.copytree(grid.path, grid.path.with_name("whole"))

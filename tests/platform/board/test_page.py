@@ -103,9 +103,7 @@ def test_works_with_keys_alone(grid: GridFolder, page: Any) -> None:
     assert page.read("location.hash").endswith(here)
 
 
-def test_changes_on_disk_appear(
-    grid: GridFolder, page: Any, write_sample_grid: Callable[..., GridFolder]
-) -> None:
+def test_changes_on_disk_appear(grid: GridFolder, page: Any, write_sample_grid: Callable[..., GridFolder]) -> None:
     running = grid.trials()[-2]
     page.click(cell(running.id))
     page.wait("document.querySelectorAll('.chart').length")

@@ -46,8 +46,10 @@ def describe(task: str, bonus: str, seed: int) -> TrialDescription:
     """One trial of a sample grid."""
     slug = bonus.replace(" * ", "-x-")
     labels = {"task": task, "contexts": "inf", "bonus": bonus, "scope": SCOPES[bonus], "seed": str(seed), "variant": ""}
-    settings = {"task": task, "bonus": bonus, "seed": seed, "preset": "laptop", "contexts": "inf"}
-    return TrialDescription(f"{task}__{slug}__c-inf__s{seed}", settings, {"total_env_steps": TOTAL_STEPS}, labels)
+    what = {"task": task, "bonus": bonus, "algorithm": "impala", "preset": "laptop", "contexts": "inf", "seed": seed}
+    length = {"total_env_steps": TOTAL_STEPS}
+    config = {**what, "serial": True, "hyperparameters": length, "env": {}, "plugins": []}
+    return TrialDescription(f"{task}__{slug}__c-inf__s{seed}", config, {"lr": 1e-3, **length}, labels)
 
 
 def write_trial(
@@ -57,11 +59,11 @@ def write_trial(
     place = folder.trial(trial.id)
     table = RowWriter(place.progress)
     level = LEVELS[trial.labels["scope"]] * random.uniform(0.9, 1.1)
-    steps_a_row = TOTAL_STEPS // rows
+    steps_per_row = TOTAL_STEPS // rows
     for row in range(1, done + 1):
         won = min(1.0, level / (1 + np.exp(-10 * (row / rows - 0.5))))
         numbers = {
-            "env_steps": row * steps_a_row,
+            "env_steps": row * steps_per_row,
             "iteration": row,
             "env_steps_per_second": 2_000.0,
             "episodes": row * 40,
@@ -70,7 +72,7 @@ def write_trial(
             "episode_length": 100.0,
             "entropy": 1.5 - row / rows,
             "bonus/mean": 1.0 / row,
-            "wall_seconds": row * steps_a_row / 2_000.0,
+            "wall_seconds": row * steps_per_row / 2_000.0,
         }
         if "e3b" in trial.labels["bonus"]:
             numbers |= {"term/e3b/raw_mean": 2.0 / row, "learn/e3b/inverse_dynamics_loss": 50.0 / row}
@@ -84,9 +86,9 @@ def write_trial(
         place.error_file.write_text(f"Traceback (most recent call last):\n  …\n{error}\n")
     state = TrialState(
         status=status,  # type: ignore[arg-type]
-        env_steps=done * steps_a_row,
+        env_steps=done * steps_per_row,
         total_env_steps=TOTAL_STEPS,
-        wall_seconds=done * steps_a_row / 2_000.0,
+        wall_seconds=done * steps_per_row / 2_000.0,
         attempts=0 if status == "waiting" else 3 if status == "failed" else 1,
         error=error,
     )

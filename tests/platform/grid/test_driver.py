@@ -10,7 +10,6 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-import ray
 
 from bonuslab.algorithms.bonuses.algebra import registry
 from bonuslab.platform.run.folder import GridFolder
@@ -19,13 +18,11 @@ pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture(scope="module", autouse=True)
-def ray_on_two_cores() -> Iterator[None]:
-    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+def registry_as_before(cluster: None) -> Iterator[None]:
     before = dict(registry._BONUSES)
     yield
     registry._BONUSES.clear()
     registry._BONUSES.update(before)
-    ray.shutdown()
 
 
 @pytest.fixture(scope="module")

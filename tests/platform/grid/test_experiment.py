@@ -9,8 +9,8 @@ import pytest
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.grid.arguments import parse_seeds, selected_scale
 from bonuslab.platform.grid.experiment import Experiment, Scale
-from bonuslab.platform.grid.share import Share
-from bonuslab.platform.run.config import RunSettings
+from bonuslab.platform.grid.resources import TrialResources
+from bonuslab.platform.run.config import Config
 from bonuslab.platform.run.names import LONGEST_SLUG, slug
 
 SCALE = Scale(
@@ -18,7 +18,7 @@ SCALE = Scale(
     tasks=["MultiRoom-N2-S4", "MiniHack-KeyRoom-S5-v0"],
     bonuses=["none", "e3b*rnd"],
     seeds=[0, 3],
-    settings={"preset": "laptop", "total_env_steps": 5_000, "overrides": {"minibatches": 2}},
+    settings={"preset": "laptop", "total_env_steps": 5_000, "num_minibatches": 2},
 )
 EXPERIMENT = Experiment("demo", "", {"small": SCALE}, "small", "win_rate", suites={"keys": ["KeyRoom-S5"]})
 
@@ -41,9 +41,10 @@ def test_ids_are_stable_and_labels_say_what_a_trial_is() -> None:
     }
     assert [trial.labels["seed"] for trial in trials] == ["0"] * 4 + ["3"] * 4
     assert trials[-1].id == "KeyRoom-S5__e3b-x-rnd__cinf__s3"
-    settings = RunSettings.from_dict(trials[1].settings)
-    assert (settings.bonus, settings.steps, settings.serial) == ("e3b * rnd", 5_000, True)
-    assert settings.numbers.minibatches == 2
+    config = Config.from_dict(trials[1].config)
+    assert (config.bonus, config.steps, config.serial) == ("e3b * rnd", 5_000, True)
+    assert config.hyperparameters == {"total_env_steps": 5_000, "num_minibatches": 2}
+    assert trials[1].hyperparameters == vars(config.values)
 
 
 def test_two_names_of_the_same_trial_are_refused() -> None:
@@ -55,7 +56,7 @@ def test_two_names_of_the_same_trial_are_refused() -> None:
 
 def test_the_length_of_a_preset_is_written_down() -> None:
     trial = EXPERIMENT.selected("small", settings={"total_env_steps": None}).trials()[0]
-    assert trial.settings["total_env_steps"] == 300_000
+    assert (trial.total_env_steps, trial.hyperparameters["lr"]) == (300_000, 1e-3)
 
 
 def test_variants_and_adjustments() -> None:
@@ -72,27 +73,27 @@ def test_variants_and_adjustments() -> None:
         "KeyRoom-S5__e3b-x-rnd__cinf__s3",
         "KeyRoom-S5__e3b-x-rnd__cinf__s3__coefficient-1",
     ]
-    assert RunSettings.from_dict(trials[-1].settings).numbers.coefficient == 1.0  # type: ignore[attr-defined]
-    assert trials[-1].settings["total_env_steps"] == 400
+    assert Config.from_dict(trials[-1].config).values.coefficient == 1.0
+    assert trials[-1].total_env_steps == 400
     assert trials[-1].labels["variant"] == "coefficient 1"
 
 
 def test_the_command_line_selects() -> None:
     given = {"suite": "keys", "bonuses": ["e3b"], "seeds": ["1-3"], "contexts": ["1", "10"], "steps": 77}
-    trials = selected_scale({**given, "set": ["learning_rate=0.5"], "env": ["max_steps=9"]}, EXPERIMENT).trials()
+    trials = selected_scale({**given, "set": ["lr=0.5"], "env": ["max_steps=9"]}, EXPERIMENT).trials()
     assert [trial.id for trial in trials] == [f"KeyRoom-S5__e3b__c{c}__s{s}" for s in (1, 2, 3) for c in (1, 10)]
-    settings = RunSettings.from_dict(trials[0].settings)
-    assert settings.steps == 77
-    assert settings.env == (("max_steps", 9),)
-    assert (settings.numbers.learning_rate, settings.numbers.minibatches) == (0.5, 2)  # type: ignore[attr-defined]
+    config = Config.from_dict(trials[0].config)
+    assert config.steps == 77
+    assert config.env == {"max_steps": 9}
+    assert (config.values.lr, config.values.num_minibatches) == (0.5, 2)
     assert trials[0].labels["suite"] == "keys"
 
 
 def test_one_cpu_is_one_process_and_more_are_not() -> None:
-    assert selected_scale({"cpus_per_trial": 1}, EXPERIMENT).share == Share(1, 0.0)
+    assert selected_scale({"cpus_per_trial": 1}, EXPERIMENT).resources == TrialResources(1, 0.0)
     scale = selected_scale({"cpus_per_trial": 4, "gpus_per_trial": 0.5}, EXPERIMENT)
-    assert scale.share == Share(4, 0.5)
-    assert scale.trials()[0].settings["serial"] is False
+    assert scale.resources == TrialResources(4, 0.5)
+    assert scale.trials()[0].config["serial"] is False
     with pytest.raises(InvalidInput, match="give it more CPUs"):
         selected_scale({"gpus_per_trial": 1.0}, EXPERIMENT)
 
@@ -107,8 +108,9 @@ def test_one_cpu_is_one_process_and_more_are_not() -> None:
         ({"seeds": ["3-1"]}, "goes up"),
         ({"tasks": ["KeyRum-S5"]}, "KeyRoom"),
         ({"bonuses": ["e3c"]}, "e3b"),
-        ({"steps": 0}, "total_env_steps 0"),
-        ({"set": ["learning_rate=fast"]}, "learning_rate"),
+        ({"steps": 0}, "total_env_steps=0"),
+        ({"set": ["lr=fast"]}, "invalid lr='fast'"),
+        ({"set": ["learning_rate=1"]}, "it is called lr here"),
         ({"contexts": ["-1"]}, "-1"),
         ({"env": ["max_step=9"]}, "did you mean max_steps"),
     ],

@@ -7,6 +7,7 @@ import json
 import shutil
 from collections import namedtuple
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -17,8 +18,8 @@ from bonuslab.platform.grid.cluster import Cluster
 from bonuslab.platform.grid.experiment import Scale
 from bonuslab.platform.grid.forecast import Forecast, Kinds, disk_problem, planned, processor_problem, slots_for
 from bonuslab.platform.grid.plan_table import print_plan
-from bonuslab.platform.grid.share import Share
-from bonuslab.platform.run.config import RunSettings
+from bonuslab.platform.grid.resources import TrialResources
+from bonuslab.platform.run.config import Config
 from bonuslab.platform.run.folder import TrialDescription
 
 HERE = Cluster(None, 2.0, 0.0, [{"CPU": 2.0, "GPU": 0.0}])
@@ -32,14 +33,14 @@ class KnownSpeeds(Calibration):
     def __init__(self) -> None:
         """Nothing is read or measured."""
 
-    def known(self, settings: RunSettings) -> Speed | None:
-        return Speed(100.0 if settings.bonus == "none" else 50.0, 2.0, 10_000_000)
+    def known(self, config: Config) -> Speed | None:
+        return Speed(100.0 if config.bonus == "none" else 50.0, 2.0, 10_000_000)
 
 
 def forecast(scale: Scale = SCALE, cluster: Cluster = HERE, concurrent: int | None = None) -> Forecast:
     trials = scale.trials()
-    slots = slots_for(trials, scale.share, cluster, concurrent)
-    return Forecast(planned(trials, Kinds(trials), KnownSpeeds()), scale.share, cluster, slots)
+    slots = slots_for(trials, scale.resources, cluster, concurrent)
+    return Forecast(planned(trials, Kinds(trials), KnownSpeeds()), scale.resources, cluster, slots)
 
 
 def test_hours_and_disk() -> None:
@@ -75,11 +76,11 @@ def test_the_plan_in_words() -> None:
 
 def test_processors_that_are_not_there() -> None:
     def trials(cpus: int, gpus: float) -> list[TrialDescription]:
-        share = Share(cpus, gpus)
-        return Scale("", ["KeyRoom-S5"], ["none"], range(9), settings=SCALE.settings, share=share).trials()
+        resources = TrialResources(cpus, gpus)
+        return Scale("", ["KeyRoom-S5"], ["none"], range(9), settings=SCALE.settings, resources=resources).trials()
 
     def problem(cpus: int, gpus: float, cluster: Cluster) -> str | None:
-        return processor_problem(trials(cpus, gpus), Share(cpus, gpus), cluster)
+        return processor_problem(trials(cpus, gpus), TrialResources(cpus, gpus), cluster)
 
     assert problem(1, 0.0, HERE) is None
     assert "a trial needs 8 CPUs, but this machine has 2" in str(problem(8, 0.0, HERE))
@@ -88,9 +89,9 @@ def test_processors_that_are_not_there() -> None:
     assert "there are 16" in str(problem(20, 0.0, TWO_MACHINES))
     growing = Cluster("10.0.0.1:6379", 100.0, 4.0, TWO_MACHINES.nodes, grows=True)
     assert problem(20, 0.0, growing) is None
-    assert slots_for(trials(8, 0.0), Share(8, 0.0), TWO_MACHINES) == 2
-    assert slots_for(trials(3, 0.5), Share(3, 0.5), TWO_MACHINES) == 4
-    assert slots_for(trials(1, 0.0), Share(1, 0.0), TWO_MACHINES) == 9
+    assert slots_for(trials(8, 0.0), TrialResources(8, 0.0), TWO_MACHINES) == 2
+    assert slots_for(trials(3, 0.5), TrialResources(3, 0.5), TWO_MACHINES) == 4
+    assert slots_for(trials(1, 0.0), TrialResources(1, 0.0), TWO_MACHINES) == 9
 
 
 def test_a_disk_that_is_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,26 +106,28 @@ def test_a_disk_that_is_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_kinds_differ_in_what_makes_them_slow() -> None:
     trials = SCALE.trials()
     kinds = Kinds(trials)
-    assert len({kinds.of(trial).bonus for trial in trials}) == 2
-    assert len({kinds.of(trial) for trial in trials}) == 2
-    assert kind_of(trials[-1].settings, trials[0].settings)["seed"] == 0
+    assert len({kinds.key(trial) for trial in trials}) == 2
+    assert set(kinds.known(KnownSpeeds())) == {kinds.key(trial) for trial in trials}
+    kind = kind_of(trials[-1], trials[0])
+    assert (kind["seed"], kind["task"], kind["hyperparameters"]) == (0, "MultiRoom-N2-S4", {})
 
 
-def test_a_measurement_is_real_and_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_measurement_is_real_and_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny: ModuleType
+) -> None:
     monkeypatch.setattr(calibration_module, "LEAST_SECONDS", 0.05)
-    numbers = {"envs_per_batch": 4, "unroll_length_steps": 8, "minibatches": 2, "passes": 1}
-    settings = RunSettings("MultiRoom-N2-S4", "rnd", serial=True, overrides=tuple(numbers.items()))
-    measured: dict[str, Any] = train_a_little(settings, Share())
+    config = Config("MultiRoom-N2-S4", "rnd", serial=True, hyperparameters=tiny.SMALL)
+    measured: dict[str, Any] = train_a_little(config, TrialResources())
     assert measured["steps_per_second"] > 1
     assert measured["checkpoint_bytes"] > 100_000
     file = tmp_path / "cache" / "calibration.json"
-    calibration = Calibration(HERE, Share(), file)
-    assert calibration.known(settings) is None
-    calibration._remember(calibration._key(settings), measured)
-    assert calibration.known(settings) == Speed(**measured)
-    assert Calibration(TWO_MACHINES, Share(), file).known(settings) is None, "another machine"
+    calibration = Calibration(HERE, TrialResources(), file)
+    assert calibration.known(config) is None
+    calibration._remember(calibration._key(config), measured)
+    assert calibration.known(config) == Speed(**measured)
+    assert Calibration(TWO_MACHINES, TrialResources(), file).known(config) is None, "another machine"
     file.write_text("{ torn")
-    assert calibration.known(settings) is None
-    size = calibration.checkpoint_bytes(settings)
+    assert calibration.known(config) is None
+    size = calibration.checkpoint_bytes(config)
     assert measured["checkpoint_bytes"] < size < 2 * measured["checkpoint_bytes"]
     assert size in json.loads(file.read_text()).values()

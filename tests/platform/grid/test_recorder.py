@@ -17,7 +17,7 @@ from bonuslab.platform.run.training import Report
 @pytest.fixture
 def folder(tmp_path: Path) -> GridFolder:
     folder = GridFolder(tmp_path / "grid")
-    trials = [TrialDescription(name, {}, {}) for name in ("a", "b")]
+    trials = [TrialDescription(name, {}, {}, {}) for name in ("a", "b")]
     folder.write(GridDescription("grid", "demo", "small", trials))
     return folder
 

@@ -21,7 +21,7 @@ from bonuslab.platform.run.folder import GridFolder, TrialFolder
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(3_600)]
 HERE = Path(__file__).parent
 SCRIPT = HERE.parents[2] / "experiments" / "minihack_grid.py"
-SMALL = ("envs_per_batch=4", "unroll_length_steps=8", "minibatches=2", "passes=1")
+SMALL = ("num_envs_per_env_runner=4", "rollout_fragment_length=8", "num_minibatches=2", "num_epochs=1")
 
 
 def grid_command(folder: Path, *words: str) -> list[str]:
@@ -48,7 +48,7 @@ def test_a_killed_driver_costs_no_finished_trial(tmp_path: Path, wait_until: Cal
     wait_until(one_done_one_saved)
     second = subprocess.run(grid_command(path), cwd=elsewhere, capture_output=True, text=True, check=False)
     assert second.returncode == 2
-    assert "another process is running the grid" in second.stderr
+    assert "another process is training in" in second.stderr
     os.kill(first.pid, signal.SIGKILL)
     first.wait()
     before = {trial.id: trial.state() for trial in folder.trials()}

@@ -13,7 +13,7 @@ from bonuslab.platform.grid.recorder import Recorder
 from bonuslab.platform.run.folder import GridDescription, GridFolder
 
 BATCH = 32
-NUMBERS = {"envs_per_batch": 4, "unroll_length_steps": 8, "minibatches": 2, "passes": 1}
+SMALL = {"num_envs_per_env_runner": 4, "rollout_fragment_length": 8, "num_minibatches": 2, "num_epochs": 1}
 PLUGIN = """
 from pathlib import Path
 
@@ -60,7 +60,7 @@ def tiny_scale(bonuses: Sequence[str], batches: int, plugin_folder: Path | None 
         "total_env_steps": batches * BATCH,
         "evaluate_every_steps": 0,
         "checkpoint_every_steps": 2 * BATCH,
-        "overrides": NUMBERS,
+        **SMALL,
         **settings,
     }
     if plugin_folder is not None:
@@ -88,10 +88,10 @@ def drive(path: Path, scale: Scale, display: Notes, **options: Any) -> tuple[Gri
     """What `bonuslab grid` does between starting Ray and writing the report."""
     description = identified(GridDescription(path.name, "tiny", "tiny", scale.trials(), options={"metric": "win_rate"}))
     claimed = ClaimedFolder(path, description, fresh=False, accept_changes=False)
-    claimed.write()
+    claimed.write(scale.settings.get("plugins", ()))
     try:
         where = places(claimed.folder, claimed.description, None)
-        run_options = RunOptions(scale.share, **{"max_retries": 1, **options})
+        run_options = RunOptions(scale.resources, **{"max_retries": 1, **options})
         recorder = Recorder(claimed.folder)
         driver = GridDriver(claimed.folder, claimed.unfinished(), where, run_options, recorder, display)
         return claimed.folder, driver.run()

@@ -1,4 +1,4 @@
-"""A small grid with everything a report can show, its report, and a browser to look at it."""
+"""A small grid with everything a report can show, and its report."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def trial_of() -> Callable[..., TrialDescription]:
 
 @pytest.fixture(scope="session")
 def rich_grid(tmp_path_factory: pytest.TempPathFactory, make_grid: Callable[..., GridFolder]) -> GridFolder:
-    """One task with two numbers of contexts, five bonuses, two seeds; one failed, one running, one not begun."""
+    """One task with two numbers of contexts, five bonuses, two seeds; one failed, one running, one not started."""
     random = np.random.default_rng(0)
     trials: list[tuple[TrialDescription, dict[str, list[float]], Status]] = []
     endings: dict[tuple[str, str, int], tuple[Status, int]] = {

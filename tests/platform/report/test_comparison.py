@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bonuslab.envs.errors import InvalidInput
+from bonuslab.platform.report.analysis import analyse
 from bonuslab.platform.report.comparison import Comparison, choose_metric, compare, final_value
 from bonuslab.platform.report.trial_results import Series, load
 from bonuslab.platform.run.folder import GridFolder
@@ -31,7 +32,7 @@ def test_final_value_is_the_mean_of_the_last_tenth_of_the_steps() -> None:
     assert final_value(series, 500, evaluation=False) == pytest.approx(sum(earlier) / len(earlier))
 
 
-def test_finished_trials_are_compared_at_full_length_and_others_left_out(
+def test_finished_trials_are_compared_at_full_length_and_others_excluded(
     tmp_path: Path, make_grid: Callable, trial_of: Callable
 ) -> None:
     folder = make_grid(
@@ -83,11 +84,11 @@ def test_bonus_whose_trials_all_failed_does_not_shorten_the_comparison(
     assert comparison.common_methods == ["e3b"]
 
 
-def test_aggregates_take_tasks_that_all_bonuses_have_or_leave_a_bonus_out(
+def test_aggregates_use_common_tasks_or_exclude_a_bonus(
     tmp_path: Path, make_grid: Callable, trial_of: Callable
 ) -> None:
     def grid(name: str, missing: str) -> GridFolder:
-        """Three bonuses on four tasks, of which the last bonus has not begun some."""
+        """Three bonuses on four tasks, some of which the last bonus has not started."""
         trials = [
             (trial_of(bonus, 0, task=task), {"win_rate": RISING}, "finished")
             for bonus in ("none", "e3b", "e3b * rnd")
@@ -104,7 +105,7 @@ def test_aggregates_take_tasks_that_all_bonuses_have_or_leave_a_bonus_out(
     assert (quarter.common_units, quarter.common_methods) == (["A", "B", "C", "D"], ["none", "e3b"])
 
 
-def test_metric_is_the_one_asked_for_or_named_or_there() -> None:
+def test_metric_is_the_first_that_exists() -> None:
     there = ["env_steps", "win_rate", "episode_rooms", "evaluation/greedy/win_rate"]
     assert choose_metric("episode_rooms", "win_rate", there) == "episode_rooms"
     assert choose_metric(None, "episode_rooms", there) == "episode_rooms"
@@ -116,3 +117,15 @@ def test_metric_is_the_one_asked_for_or_named_or_there() -> None:
         choose_metric("episode_room", None, there)
     with pytest.raises(InvalidInput, match="no trial has a row yet"):
         choose_metric("episode_rooms", None, [])
+
+
+def test_lower_is_better_where_the_table_says_so(tmp_path: Path, make_grid: Callable, trial_of: Callable) -> None:
+    trials = [
+        (trial_of(bonus, seed), {"policy_lag_updates": [value + seed] * 4}, "finished")
+        for bonus, value in (("none", 1.0), ("e3b", 5.0))
+        for seed in (0, 1)
+    ]
+    analysis = analyse(*load(make_grid(tmp_path / "g", trials), lambda columns: "policy_lag_updates"))
+    (cells,) = analysis.tasks.values()
+    assert {name: cell.best for name, cell in cells.items() if cell} == {"none": True, "e3b": False}
+    assert analysis.improvement["none", "e3b"].value == 1.0

@@ -36,14 +36,14 @@ def test_page_fits_its_window(show: Any, width: int) -> None:
     assert tab.complaints == []
 
 
-def test_letters_in_figures_can_be_read_on_a_phone(show: Any) -> None:
+def test_text_in_figures_is_legible_on_a_phone(show: Any) -> None:
     smallest = """Math.min(...[...document.querySelectorAll('.panel svg text')].map(e => {
         const svg = e.closest('svg'); const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
         return parseFloat(getComputedStyle(e).fontSize) * scale; }))"""
     assert show(390).read(smallest) >= 9
 
 
-def test_key_numbers_are_seen(show: Any) -> None:
+def test_key_results_are_visible(show: Any) -> None:
     text = show(1280).read("document.body.innerText")
     assert "20 trials:" in text
     assert "By interquartile mean over 2 tasks: e3b * rnd" in text
@@ -51,7 +51,7 @@ def test_key_numbers_are_seen(show: Any) -> None:
     assert "random seed 0" in text
 
 
-def test_dark_page_has_dark_paper_and_figures_follow(show: Any) -> None:
+def test_dark_page_has_dark_figures(show: Any) -> None:
     def colours(tab: Any) -> list[str]:
         return tab.read(
             "[getComputedStyle(document.body).backgroundColor,"
@@ -63,7 +63,7 @@ def test_dark_page_has_dark_paper_and_figures_follow(show: Any) -> None:
     assert dark == ["rgb(21, 24, 27)", "rgb(231, 233, 236)"]
 
 
-def test_tables_have_headers_and_pictures_have_words(show: Any) -> None:
+def test_tables_have_headers_and_figures_have_text(show: Any) -> None:
     tab = show(1280)
     bare = "[...document.querySelectorAll('tbody tr')].filter(r => !r.querySelector('th[scope=row]')).length"
     assert tab.read(bare) == 0
@@ -71,7 +71,7 @@ def test_tables_have_headers_and_pictures_have_words(show: Any) -> None:
     assert tab.read("document.querySelectorAll('h1').length") == 1
 
 
-def test_tables_can_be_downloaded_from_the_page_itself(show: Any) -> None:
+def test_tables_can_be_downloaded_from_the_page(show: Any) -> None:
     tab = show(1280)
     text = tab.read("fetch(document.querySelector('a[download=\"tasks.csv\"]').href).then(r => r.text())")
     assert text.startswith("task,bonus,runs,planned,win_rate mean,std,env_steps\n")

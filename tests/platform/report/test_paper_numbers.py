@@ -1,4 +1,4 @@
-"""The paper's tables as data, and which of our bonuses they are about."""
+"""The paper's tables as data, and which of our bonuses they match."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from bonuslab.platform.report.paper_numbers import RESULTS, count_feature, paper_results
 
 
-def test_every_cell_is_there_once() -> None:
+def test_every_cell_occurs_once() -> None:
     places = [(one.task, one.contexts, one.feature, one.scope) for one in RESULTS]
     # 8 rows of global and episodic, 4 combined, 4 rows of global and episodic.
     assert len(places) == len(set(places)) == 8 * 2 + 4 + 4 * 2

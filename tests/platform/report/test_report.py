@@ -1,4 +1,4 @@
-"""The report as written: its files, unfinished and empty grids, other columns, secrets, the command."""
+"""The written report: files, unfinished and empty grids, other columns, secrets, the command."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from bonuslab.platform.run.folder import GridFolder, TrialDescription
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One kind of file instead of three: drawing takes most of a report's time."""
+    """One file type instead of three, since drawing takes most of the time."""
     monkeypatch.setattr(figures, "FILE_TYPES", ("svg",))
 
 
@@ -63,7 +63,7 @@ def test_episodes_of_each_bonus(
     ]
 
 
-def test_page_needs_nothing_else(rich_page: Path) -> None:
+def test_page_is_self_contained(rich_page: Path) -> None:
     text = rich_page.read_text()
     assert "<script" not in text
     addresses = set(re.findall(r'(?:src|href)="([^"]+)"', text)) - {"data:,"}
@@ -77,7 +77,7 @@ def test_page_needs_nothing_else(rich_page: Path) -> None:
     assert all('aria-label="' in one for one in pictures)
 
 
-def test_numbers_on_the_page_are_those_of_the_trials(rich_page: Path) -> None:
+def test_page_shows_the_results_of_the_trials(rich_page: Path) -> None:
     trials = table(rich_page, "trials.csv")
     cell = [float(row["win_rate"]) for row in trials if row["bonus"] == "count.global" and row["contexts"] == "1"]
     (found,) = [
@@ -97,19 +97,19 @@ def test_numbers_on_the_page_are_those_of_the_trials(rich_page: Path) -> None:
 
 def test_failed_running_and_missing_trials_are_marked(rich_page: Path) -> None:
     text = rich_page.read_text()
-    assert re.search(r"<b>17</b> finished.*<b>1</b> running.*<b>1</b> failed.*<b>1</b> not begun", text, re.DOTALL)
+    assert re.search(r"<b>17</b> finished.*<b>1</b> running.*<b>1</b> failed.*<b>1</b> not started", text, re.DOTALL)
     assert 'title="seed 1: failed at 300 steps"' in text
     assert 'title="seed 1: running, 50% done"' in text
-    assert 'title="seed 1: not begun"' in text
+    assert 'title="seed 1: not started"' in text
     left_out = {row["id"]: row["left out"] for row in table(rich_page, "trials.csv") if row["left out"]}
     assert left_out == {
         "MultiRoom-N6-Lava__none__c-inf__s1": "failed at 300 steps",
         "MultiRoom-N6-Lava__e3b__c-inf__s1": "running at 500 steps",
-        "MultiRoom-N6-Lava__e3b-x-rnd__c-inf__s1": "not begun",
+        "MultiRoom-N6-Lava__e3b-x-rnd__c-inf__s1": "not started",
     }
 
 
-def test_commands_and_commit_are_there_and_secrets_are_not(rich_page: Path) -> None:
+def test_page_has_commands_and_commit_but_no_secrets(rich_page: Path) -> None:
     text = rich_page.read_text()
     assert "bonuslab grid --tracking http://***@example.org" in text
     assert "abc1234" in text
@@ -118,7 +118,7 @@ def test_commands_and_commit_are_there_and_secrets_are_not(rich_page: Path) -> N
     assert not any(b"hunter2" in path.read_bytes() for path in written)
 
 
-def test_ours_stand_beside_the_papers_numbers(rich_page: Path) -> None:
+def test_our_results_are_beside_the_papers(rich_page: Path) -> None:
     rows = {(row["task"][-1], row["bonus"]): row for row in table(rich_page, "paper.csv")}
     assert set(rows) == {(contexts, f"count.{scope}") for contexts in "1∞" for scope in ("global", "episodic")}
     row = rows["∞", "count.episodic"]
@@ -146,7 +146,7 @@ def test_reading_a_grid_needs_neither_ray_nor_torch() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
 
 
-def test_labels_of_axes_keep_their_digits_on_the_page() -> None:
+def test_axis_labels_keep_their_digits_on_the_page() -> None:
     panel = Panel("", lambda axes: axes.plot([0.78121, 0.78139]), "A line.")
     svg = figures.panel_svg(Figure("one", [panel], 1), 0, {})
     labels = re.findall(r"<text[^>]*>([^<]+)</text>", svg)
@@ -169,17 +169,17 @@ def test_one_trial_with_a_column_of_its_own(
     )
     page = write_report(folder)
     text = page.read_text()
-    assert "Compared is <code>rooms</code>" in text
-    assert "Some results rest on one seed" in text
+    assert "compared by <code>rooms</code>" in text
+    assert "Some results have one seed" in text
     assert "fig:montezuma-results" in text
     assert float(table(page, "tasks.csv")[0]["rooms mean"]) == 12.0
-    assert "Compared is <code>episode_return</code>" in write_report(folder, metric="episode_return").read_text()
+    assert ">episode_return</code>:" in write_report(folder, metric="episode_return").read_text()
 
 
 def test_report_cannot_be_written(tmp_path: Path, make_grid: Callable, trial_of: Callable) -> None:
     folder = make_grid(tmp_path / "g", [(trial_of("e3b", 0), {}, "waiting")])
     (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidInput, match=r"cannot be written to .*file"):
+    with pytest.raises(InvalidInput, match=r"cannot write the report to .*file"):
         write_report(folder, tmp_path / "file")
 
 
@@ -204,7 +204,7 @@ def test_command(
     assert "there is no run" in capsys.readouterr().err
 
 
-def test_latex_escapes_what_latex_would_read() -> None:
+def test_latex_is_escaped() -> None:
     assert latex("a_b & 50% of e3b * rnd") == r"a\_b \& 50\% of e3b * rnd"
     assert latex("|C| = ∞, 0.5 ± −0.1") == r"$|\mathcal{C}| = \infty$, 0.5 $\pm$ $-$0.1"
     assert latex("**0.9**") == r"\textbf{0.9}"
@@ -220,7 +220,7 @@ def test_latex_escapes_what_latex_would_read() -> None:
     ]
 
 
-def test_long_names_are_broken_where_they_can_be() -> None:
+def test_long_names_have_line_breaks() -> None:
     assert wrapped("e3b + 100 * noveld") == "e3b + 100 * noveld"
     product = "count.episodic(feature=message) * count.global(feature=message)"
     assert wrapped(product) == "count.episodic(feature=message)\n* count.global(feature=message)"

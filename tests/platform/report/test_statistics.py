@@ -26,7 +26,7 @@ def test_iqm_is_the_mean_of_the_middle_of_the_sorted_runs(number: int) -> None:
     assert iqm([runs[None, : number // 2], runs[None, number // 2 :]])[0] == pytest.approx(sum(kept) / len(kept))
 
 
-def test_median_and_mean_are_of_the_tasks_means() -> None:
+def test_median_and_mean_are_over_task_means() -> None:
     scores = uneven()
     of_tasks = sorted(sum(runs) / len(runs) for runs in scores.values())
     here = [runs[None] for runs in scores.values()]
@@ -72,7 +72,7 @@ def test_profile_and_improvement_agree_with_rliable() -> None:
     assert shares[0] == pytest.approx(library.score_distributions(first, thresholds))
 
 
-def test_improvement_counts_pairs_and_halves_of_equal_ones() -> None:
+def test_improvement_counts_pairs_and_half_of_ties() -> None:
     first, second = {"t": np.array([1.0, 2.0, 3.0])}, {"t": np.array([2.0, 0.0])}
     pairs = [1.0 if x > y else 0.5 if x == y else 0.0 for x in first["t"] for y in second["t"]]
     assert probability_of_improvement(("a", "b"), first, second).value == pytest.approx(sum(pairs) / 6)
@@ -88,23 +88,23 @@ def test_resampling_keeps_every_task_and_its_number_of_runs() -> None:
         assert runs.mean() == pytest.approx(scores[str(task)].mean(), abs=0.2)
 
 
-def test_groups_of_one_task_are_resampled_apart() -> None:
+def test_groups_of_one_task_are_resampled_separately() -> None:
     drawn = statistics._resampled("global", {"t": [np.zeros(3), np.ones(4)]}, 50)[0]
     assert drawn.sum(axis=1) == pytest.approx(np.full(50, 4.0))
 
 
-def test_intervals_are_the_same_each_time_and_do_not_depend_on_other_methods() -> None:
+def test_intervals_are_deterministic_and_independent_of_other_methods() -> None:
     assert aggregates("e3b", strata(uneven())) == aggregates("e3b", strata(uneven()))
     assert aggregates("e3b", strata(uneven()))["IQM"].low != aggregates("rnd", strata(uneven()))["IQM"].low
 
 
-def test_one_run_a_task_has_no_interval() -> None:
+def test_one_run_per_task_has_no_interval() -> None:
     estimate = aggregates("e3b", {"a": [np.array([0.5])], "b": [np.array([0.7])]})["mean"]
     assert (estimate.value, estimate.low, estimate.high) == (pytest.approx(0.6), None, None)
     assert not estimate.is_away_from(0.5)
 
 
-def test_interval_covers_the_truth_about_as_often_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interval_has_about_its_nominal_coverage(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statistics, "RESAMPLES", 500)
     random = np.random.default_rng(1)
     hits = 0

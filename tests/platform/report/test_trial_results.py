@@ -1,4 +1,4 @@
-"""Reading trials: damaged and long files, names of what is compared."""
+"""Reading trials: damaged and long files, names of methods and tasks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def first_trial(folder: GridFolder) -> trial_results.Trial:
         ("", [], []),
     ],
 )
-def test_whole_rows_of_a_damaged_file(
+def test_complete_rows_of_a_damaged_file(
     tmp_path: Path, make_grid: Callable, trial_of: Callable, file: str, steps: list[float], values: list[float]
 ) -> None:
     trial = trial_of("e3b", 0)
@@ -51,7 +51,7 @@ def test_long_columns_are_averaged_in_blocks() -> None:
     assert series.values == pytest.approx(literal)
 
 
-def test_variants_and_contexts_name_methods_and_tasks_only_where_they_vary(
+def test_names_include_variants_and_contexts_only_where_they_vary(
     tmp_path: Path, make_grid: Callable, trial_of: Callable
 ) -> None:
     plain = trial_of("e3b", 0, contexts="10")
@@ -70,7 +70,7 @@ def test_contexts_are_ordered_as_numbers() -> None:
     assert sorted(["inf", "10", "1", "3", "train"], key=contexts_order) == ["1", "3", "10", "inf", "train"]
 
 
-def test_curve_is_the_mean_over_the_seeds_that_have_come_so_far() -> None:
+def test_curve_is_the_mean_over_seeds_with_a_value() -> None:
     steps = np.arange(1, POINTS + 1) * 10.0 - 5.0  # one value in the middle of each span
     first, second = np.random.default_rng(0).random((2, POINTS))
     curve = average([Series(steps, first), Series(steps[:40], second[:40])], POINTS * 10.0)
@@ -82,7 +82,7 @@ def test_curve_is_the_mean_over_the_seeds_that_have_come_so_far() -> None:
     assert (curve.whole_until, curve.seeds[-1]) == (40, 1)
 
 
-def test_seldom_values_are_joined_by_lines_and_not_continued() -> None:
+def test_sparse_values_are_interpolated_but_not_extrapolated() -> None:
     curve = average([Series(np.array([5.0, 405.0]), np.array([0.0, 1.0]))], 800.0)
     assert curve is not None
     assert curve.mean[20] == pytest.approx(0.5)
@@ -90,7 +90,7 @@ def test_seldom_values_are_joined_by_lines_and_not_continued() -> None:
     assert average([Series(np.array([5.0]), np.array([0.0]))], 800.0) is None
 
 
-def test_evaluations_at_the_end_alone_are_no_curve(tmp_path: Path, make_grid: Callable, trial_of: Callable) -> None:
+def test_final_evaluations_alone_are_no_curve(tmp_path: Path, make_grid: Callable, trial_of: Callable) -> None:
     nan = float("nan")
     columns = {"win_rate": [0.1, 0.2, 0.3], "evaluation/greedy/win_rate": [nan, nan, 0.5]}
     folder = make_grid(tmp_path / "g", [(trial_of("e3b", 0), columns, "finished")])

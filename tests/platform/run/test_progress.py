@@ -19,23 +19,23 @@ ROW = {
 
 
 class Terminal(io.StringIO):
-    """Text output that says it is a terminal."""
+    """Text output that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
-def test_the_line_says_it_all() -> None:
+def test_line_has_every_part() -> None:
     line = progress_text(ROW, 300_000, 1000.0)
     assert line == "12,288/300,000 steps  3,457/s  return -0.25  won 26%  bonus 0.0312  4:48 left"
 
 
-def test_what_is_not_known_is_a_dash() -> None:
+def test_unknown_values_are_dashes() -> None:
     line = progress_text({"env_steps": 10, "env_steps_per_second": 0.0}, 100, 0.0)
     assert line == "10/100 steps  0/s  return -  won -  bonus -  - left"
 
 
-def test_what_an_environment_measures_stands_for_wins() -> None:
+def test_metrics_of_the_environment_replace_wins() -> None:
     row = {"episode_return": 0.0, "win_rate": 0.0, "episode_length": 500.0, "episode_coverage": 0.344}
     assert outcome_text(row) == "return 0.00  coverage 0.34"
     place = "evaluation/sampled"
@@ -60,7 +60,7 @@ def test_terminal_line_is_redrawn_in_place_and_never_wraps(monkeypatch: pytest.M
     assert all(len(line.removesuffix("\033[K")) <= 59 for line in lines)
 
 
-def test_piped_output_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_piped_output_gets_occasional_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([100.0, 101.0, 109.0, 111.0, 112.0])
     monkeypatch.setattr("time.monotonic", lambda: next(clock))
     out = io.StringIO()
@@ -73,7 +73,8 @@ def test_piped_output_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.4, "0:00"), (59.6, "1:00"), (3600, "1:00:00"), (7384, "2:03:04"), (float("inf"), "-"), (None, "-")]
+    ("seconds", "text"),
+    [(0.4, "0:00"), (59.6, "1:00"), (3600, "1:00:00"), (7384, "2:03:04"), (float("inf"), "-"), (None, "-")],
 )
 def test_duration(seconds: float | None, text: str) -> None:
     assert duration(seconds) == text

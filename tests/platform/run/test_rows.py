@@ -101,6 +101,23 @@ def test_a_full_disk_leaves_no_half_row(path: Path) -> None:
     assert path.read_bytes() == before + b"30,1.25\n"
 
 
+def test_a_file_that_cannot_be_read_is_not_replaced(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = RowWriter(path)
+    writer.append({"env_steps": 10})
+    before = path.read_bytes()
+
+    def fail(*arguments: object, **options: object) -> None:
+        raise OSError("too many open files")
+
+    monkeypatch.setattr(Path, "open", fail)
+    assert read_rows(path) == []
+    for change in (lambda: writer.append({"env_steps": 20, "new": 1.0}), lambda: writer.cut_after(5)):
+        with pytest.raises(OSError, match="too many open files"):
+            change()
+    monkeypatch.undo()
+    assert path.read_bytes() == before
+
+
 def test_the_table_of_a_trial_has_numbers(tmp_path: Path, path: Path) -> None:
     folder = TrialFolder(tmp_path)
     assert folder.rows().empty

@@ -47,6 +47,7 @@ def test_everything_is_delivered(grid: GridFolder, deliver: Deliver, contents: A
         "seed": "0",
         "preset": "laptop",
         "contexts": "inf",
+        "hyperparameters.total_env_steps": "100000",
     }
     assert run.data.tags["status"] == "finished"
     assert store.steps(finished) == [25_000, 50_000, 75_000, 100_000]

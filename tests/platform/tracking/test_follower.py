@@ -1,4 +1,4 @@
-"""The process that follows a grid: whatever happens to it or to MLflow, the driver goes on. See also test_server.py."""
+"""The process that follows a grid: the driver survives its failures and MLflow's. See also test_server.py."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bonuslab.platform.tracking.cursor import read_cursor
 from bonuslab.platform.tracking.store import DATABASE, store_of
 
 
-def test_nothing_heavy_is_imported_before_mlflow_is_needed() -> None:
+def test_heavy_imports_are_deferred() -> None:
     code = "import sys, bonuslab.platform.tracking.delivery; print({'mlflow', 'ray', 'torch'} & set(sys.modules))"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert printed.stdout.strip() == "set()"
@@ -38,7 +38,7 @@ def test_delivers_what_a_killed_driver_left(grid: GridFolder, monkeypatch: pytes
     assert (cursor.last_step, cursor.mlflow_status) == (50_000, "KILLED")
 
 
-def test_server_that_never_answers_holds_nothing_up(grid: GridFolder) -> None:
+def test_unresponsive_server_delays_nothing(grid: GridFolder) -> None:
     notes: list[str] = []
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
@@ -49,7 +49,7 @@ def test_server_that_never_answers_holds_nothing_up(grid: GridFolder) -> None:
         for _ in range(20_000):  # more than its pipe holds; a write that waited would never return
             follower.wake()
         assert not follower.stop(timeout_seconds=0.5)
-        assert follower.problem == f"{follower.store.name} was not done within 0 s"
+        assert follower.problem == f"{follower.store.name} did not finish within 0 s"
     summary = follower.summary()
     assert "3 trials with 7 new rows are not in MLflow" in summary
     assert f"`bonuslab track {grid.path} --tracking-uri http://***@127.0.0.1" in summary

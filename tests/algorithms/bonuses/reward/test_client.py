@@ -1,4 +1,4 @@
-"""The shared bonus: the actor computes what the plain object computes, also when it is killed on the way."""
+"""The shared bonus: the actor computes what the local object computes, even if it is killed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def fragments(number: int, seed: int = 3) -> list[Fragment]:
 
 
 def counts(state: Any) -> int:
-    """All visits in the count table somewhere in a bonus's state."""
+    """Total visits in all count tables of a bonus's state."""
     if isinstance(state, dict):
         if state.keys() == {"keys", "counts"}:
             return int(state["counts"].sum())
@@ -54,14 +54,14 @@ def counts(state: Any) -> int:
 
 @pytest.fixture
 def expected(make_config):
-    """What one uninterrupted process makes of the same fragments."""
+    """Results of one uninterrupted process on the same fragments."""
     config = make_config(BONUS).run_serially()
 
     def process(given: list[Fragment], column: str = "bonus") -> tuple[list[np.ndarray], dict]:
         local = LocalBonus(config, *SPACES)
         for fragment in given:
             local.submit([fragment])
-        return [item.batch.extra[column] for item in local.take(0)], local.get_state()
+        return [item.parts[-1].columns[column] for item in local.take(0)], local.get_state()
 
     return process
 
@@ -81,7 +81,7 @@ def kill(client: RemoteBonus) -> None:
 def take_all(client: RemoteBonus) -> list[np.ndarray]:
     taken = []
     while client.depth:
-        taken += [ray.get(item.batch).extra["bonus"] for item in client.take(1)]
+        taken += [ray.get(item.parts[-1]).columns["bonus"] for item in client.take(1)]
     return taken
 
 
@@ -102,13 +102,13 @@ def test_nothing_is_lost_or_counted_twice_when_the_actor_is_killed(remote, expec
         remote.submit([reference])
         if number < 10:
             taken += take_all(remote)
-        if number == 9:  # there is a snapshot of the first eight
+        if number == 9:  # a snapshot has the first eight
             assert [number for number, _ in remote._journal] == [8, 9]
             kill(remote)
         if number == 12:
             taken += take_all(remote)
         if number == 15:
-            kill(remote)  # three batches on their way
+            kill(remote)  # with three batches in flight
     taken += take_all(remote)
     bonuses, state = expected(given)
     assert remote.restarts == 2
@@ -118,7 +118,7 @@ def test_nothing_is_lost_or_counted_twice_when_the_actor_is_killed(remote, expec
     assert counts(remote.get_state()) == counts(state) == 3 * STEPS * 19 + sum(int(f.first[:-1].sum()) for f in given)
     assert len(remote._journal) < 8
 
-    # Killed once more with nothing on its way: its state is still to be had, and goes on in another client.
+    # Killed once more while idle: its state is still available and loads into another client.
     kill(remote)
     assert counts(remote.get_state()) == counts(state)
     remote.set_state(expected(given[:4])[1])
@@ -128,7 +128,7 @@ def test_nothing_is_lost_or_counted_twice_when_the_actor_is_killed(remote, expec
 
 @pytest.mark.cluster
 def test_a_fragment_that_died_with_its_runner_is_skipped(remote, expected, wait_until):
-    """Its environment starts anew: nothing that was seen before the gap is remembered."""
+    """Its envs start over: nothing before the gap is remembered."""
 
     @ray.remote(num_cpus=0)
     class Owner:
@@ -147,7 +147,7 @@ def test_a_fragment_that_died_with_its_runner_is_skipped(remote, expected, wait_
     bonuses, state = expected([given[0], given[2]])
     np.testing.assert_array_equal(taken[1], bonuses[1])
     assert counts(remote.get_state()) == counts(state)
-    assert not np.array_equal(bonuses[1], expected(given)[0][2])  # the gap does matter
+    assert not np.array_equal(bonuses[1], expected(given)[0][2])  # the gap matters
 
 
 @pytest.mark.cluster
@@ -179,7 +179,7 @@ SPOILT = {
     ("place", "how"),
     [("here", "raises"), ("here", "nan"), ("here", "huge"), pytest.param("actor", "huge", marks=pytest.mark.cluster)],
 )
-def test_a_bonus_that_fails_says_so_itself(request, make_config, tmp_path, place, how):
+def test_the_error_of_a_failing_bonus_is_raised(request, make_config, tmp_path, place, how):
     then, error, message = SPOILT[how]
     if place == "actor":
         request.getfixturevalue("cluster")
@@ -199,12 +199,12 @@ def test_a_bonus_that_fails_says_so_itself(request, make_config, tmp_path, place
     client.close()
 
 
-def test_a_new_life_of_a_runner_does_not_remember_the_old_one(expected):
-    """Even if the first fragment of the new life, which would say that its episodes are new, was lost."""
+def test_a_restarted_runner_does_not_continue_old_episodes(expected):
+    """Even if its first fragment, which marks the new episodes, was lost."""
     old, new = Trajectory(num_envs=3, num_steps=20, seed=5, mean_episode=10**9).cut([10, 10])
     alone = expected([new], "bonus_episodic")[0][0]
     mistaken = expected([old, new], "bonus_episodic")[0][1]
     new.episode = new.episode + 7 * EPISODES_PER_LIFE
     after = expected([old, new], "bonus_episodic")[0][1]
     np.testing.assert_array_equal(after, alone)
-    assert not np.array_equal(mistaken, alone)  # with the same numbers it would have leaked
+    assert not np.array_equal(mistaken, alone)  # with the same episode numbers it would leak
