@@ -1,10 +1,9 @@
-"""What every test may rely on: missing programs are named, one Ray is shared, a busy machine only makes tests slower."""
+"""What every test may rely on: missing programs are named, Ray is shared, a busy machine only makes tests slower."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -48,7 +47,9 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     """Stop the shared Ray before a file that does not use it: tests there may start their own."""
     yield
     if item.path in shares_ray and (nextitem is None or nextitem.path not in shares_ray):
-        sys.modules["ray"].shutdown()
+        import ray
+
+        ray.shutdown()
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +73,17 @@ def wait_until() -> Callable[..., Any]:
         return value
 
     return wait
+
+
+@pytest.fixture
+def fresh_registries(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No user's bonuses, features, networks and environments, as in a new process; those there were come back."""
+    from bonuslab.algorithms.extensions import kinds, shipping
+
+    before = kinds.user_entries()
+    kinds.restore({})
+    monkeypatch.setattr(shipping, "_captured", set())
+    monkeypatch.setattr(shipping, "_received", {})
+    monkeypatch.setattr(shipping, "_latest", None)
+    yield
+    kinds.restore(before)

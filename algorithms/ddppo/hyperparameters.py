@@ -85,7 +85,7 @@ HABITAT = preset(
 MONTEZUMA = preset(
     "montezuma",
     "the paper's runs on Montezuma's Revenge",
-    HABITAT.values,
+    HABITAT,
     _MONTEZUMA,
     {
         "network": "paper, appendix Montezuma: convolutions and an MLP",
@@ -127,9 +127,9 @@ MONTEZUMA = preset(
 LAPTOP = preset(
     "laptop",
     "small MiniHack tasks on two cores",
-    HABITAT.values,
+    HABITAT,
     "ours, from a prototype (PPO, T = 32, 64 environments, Adam 1e-3, 3 epochs) and the scale of IMPALA's `laptop`",
-    network="small",
+    network="auto",
     lr=1e-3,
     rollout_fragment_length=32,
     num_envs_per_env_runner=32,
@@ -149,7 +149,7 @@ LAPTOP = preset(
 LAPTOP_PIXELS = preset(
     "laptop-pixels",
     "small pictures on two cores",
-    HABITAT.values,
+    HABITAT,
     "ours: `habitat` with a small network, more environments per worker and a larger learning rate",
     network="pixels-small",
     lr=5e-4,

@@ -26,14 +26,14 @@ PAPER = Preset("paper", "the paper's MiniHack runs", IMPALAHyperparameters(), {}
 LAPTOP = preset(
     "laptop",
     "small tasks on two cores",
-    PAPER.values,
+    PAPER,
     "ours, from a prototype (PPO, T = 32, 64 environments, Adam 1e-3) that solved such tasks",
     {
         "coefficient": "ours: chosen on MultiRoom-N6-S5 with e3b and count.episodic, seeds 1-3. Larger values pay "
         "too much for staying alive: at 0.03 e3b learnt more slowly, at 0.1 not within 200,000 steps",
         "normalise": "ours: unnormalised, the scale of e3b drifts as its encoder learns",
     },
-    network="small",
+    network="auto",
     lr=1e-3,
     optimiser="adam",
     rollout_fragment_length=32,

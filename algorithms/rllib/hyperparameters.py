@@ -73,7 +73,9 @@ class Hyperparameters:
     """What every algorithm has. The defaults are the paper's for MiniHack."""
 
     network: str = hyperparameter(
-        "paper", "network family of the policy", f"{_ARCHITECTURE}; hidden size 1024: released code"
+        "paper",
+        "network family of the policy; auto: what suits the observations",
+        f"{_ARCHITECTURE}; hidden size 1024: released code",
     )
     recurrent: bool = hyperparameter(True, "whether the policy has an LSTM", _ARCHITECTURE)
     optimiser: Literal["rmsprop", "adam"] = hyperparameter("rmsprop", "optimiser of the policy", _TABLE)
@@ -154,11 +156,17 @@ class Preset(Generic[H]):
 
 
 def preset(
-    name: str, description: str, base: H, source: str, sources: Mapping[str, str] | None = None, **values: Any
+    name: str,
+    description: str,
+    base: H | Preset[H],
+    source: str,
+    sources: Mapping[str, str] | None = None,
+    **values: Any,
 ) -> Preset[H]:
     """`base` with some `values` changed; `source` is where those come from that `sources` does not name."""
-    found = dict.fromkeys(values, source) | dict(sources or {})
-    return Preset(name, description, base.changed(**values), MappingProxyType(found))
+    start, inherited = (base.values, base.sources) if isinstance(base, Preset) else (base, {})
+    found = {**inherited, **dict.fromkeys(values, source), **(sources or {})}
+    return Preset(name, description, start.changed(**values), MappingProxyType(found))
 
 
 def specs_of(kind: type[Hyperparameters]) -> dict[str, Spec]:

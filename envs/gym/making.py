@@ -22,6 +22,7 @@ from bonuslab.envs.vector_env import EnvError
 
 OWN_SETTINGS = ("max_episode_steps", "won")
 """Settings that are ours; all others are keyword arguments of the environment."""
+os.environ.setdefault("SDL_AUDIODRIVER", "dummy")  # pygame draws CartPole; without it, it complains of missing sound
 _PACKAGES = {"minigrid-": "minigrid", "babyai-": "minigrid", "ale/": "ale_py"}
 """Packages that register ids when they are imported, by how those ids begin."""
 
@@ -165,7 +166,7 @@ def _gymnasium_maker(name: str, known: str) -> Maker:
     entry = spec.entry_point
     try:
         target = gym.envs.registration.load_env_creator(entry) if isinstance(entry, str) else entry
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, gym.error.Error) as error:
         raise InvalidInput(f"{name!r} cannot be imported: {type(error).__name__}: {error}") from error
     return Maker(name, partial(_build_gymnasium, known), target)
 

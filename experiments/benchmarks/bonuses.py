@@ -1,21 +1,19 @@
-"""Bonuses at the paper's sizes on one core, and the elliptical bonus beside the ways it is usually computed.
+"""Bonuses at the paper's sizes on one core, and the elliptical bonus beside its usual implementations.
 
     python experiments/speed.py bonuses [--quick]
 
 Features have d = 1024, fragments T = 80 steps of N = 8 envs. Peers: the rank-one (Sherman–Morrison) update of the
-inverse covariance, in place and in double precision, and an explicit inverse at every step. Scaling rows set a cost
-beside the cost that linear growth from a quarter of the size would give: above 1 means that it grows more slowly.
-Times are the process's own processor time, so that other work on the machine does not count.
+inverse covariance, in place and in double precision, and an explicit inverse at every step. Where the peer is linear
+growth, the cost is compared with four times the cost at a quarter of the size. Times are CPU times.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import torch
-from threadpoolctl import threadpool_limits
 
 import bonuslab.algorithms.bonuses  # noqa: F401 (registers them)
 from bonuslab.algorithms.bonuses.algebra.registry import registered
@@ -23,9 +21,9 @@ from bonuslab.algorithms.bonuses.algebra.setting import Setting
 from bonuslab.algorithms.bonuses.memory.count_table import CountTable
 from bonuslab.algorithms.bonuses.memory.elliptical import EpisodicElliptical
 from bonuslab.algorithms.bonuses.ngu import NGU, NeighbourMemory
-from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory
 from bonuslab.experiments.benchmarks.measurement import Measurement
+from bonuslab.experiments.benchmarks.timing import best_cpu_seconds, cpu_seconds, single_thread
 
 D, T, N = 1024, 80, 8
 RIDGE = 0.1
@@ -33,20 +31,15 @@ _MICRO = "µs/step"
 
 
 def run(quick: bool) -> list[Measurement]:
-    """Everything on one core; under a minute when `quick`."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with threadpool_limits(1):  # numpy and scipy have thread pools of their own
-            return [
-                *_elliptical(quick),
-                *_long_episodes(quick),
-                *_neighbours(quick),
-                *_count_table(quick),
-                *_each_bonus(quick),
-            ]
-    finally:
-        torch.set_num_threads(threads)
+    """Measure everything on one core; under a minute when `quick`."""
+    with single_thread():
+        return [
+            *_elliptical(quick),
+            *_long_episodes(quick),
+            *_neighbours(quick),
+            *_count_table(quick),
+            *_each_bonus(quick),
+        ]
 
 
 def _elliptical(quick: bool) -> list[Measurement]:
@@ -54,9 +47,12 @@ def _elliptical(quick: bool) -> list[Measurement]:
     fragment = Trajectory(N, T, mean_episode=10**9).cut([T])[0]
     generator = torch.Generator().manual_seed(0)
     features = torch.randn(T, N, D, generator=generator)
-    features[T // 2 :: 3] = features[: T // 2 : 3][: len(features[T // 2 :: 3])]  # an episode's states come back
-    ours = _best(lambda: EpisodicElliptical(RIDGE).compute(fragment, features, True), 5 if quick else 20) / (T * N)
+    features[T // 2 :: 3] = features[: T // 2 : 3][: len(features[T // 2 :: 3])]  # states repeat
 
+    def compute() -> torch.Tensor:
+        return EpisodicElliptical(RIDGE).compute(fragment, features, True)
+
+    ours = best_cpu_seconds(compute, 5 if quick else 20) / (T * N)
     rank_one, rank_one_time = _rank_one(features.double())
 
     steps = [T - 1] if quick else [0, T // 4, T // 2, T - 1]
@@ -64,12 +60,12 @@ def _elliptical(quick: bool) -> list[Measurement]:
     inverse = [_explicit_inverse(features[:, 0].double(), t) for t in steps]
     inverse_time = (time.process_time() - started) / len(steps)
 
-    bonus = EpisodicElliptical(RIDGE).compute(fragment, features, True)
+    bonus = compute()
     print(f"  largest relative difference from rank-one: {_difference(bonus, rank_one):.1e}")
     print(f"  largest relative difference from the inverse: {_difference(bonus[steps, 0], torch.stack(inverse)):.1e}")
     return [
-        Measurement("elliptical, peer: rank-one update", ours * 1e6, rank_one_time * 1e6, _MICRO),
-        Measurement("elliptical, peer: explicit inverse", ours * 1e6, inverse_time * 1e6, _MICRO),
+        Measurement("elliptical; peer: rank-one update", ours * 1e6, rank_one_time * 1e6, _MICRO),
+        Measurement("elliptical; peer: explicit inverse", ours * 1e6, inverse_time * 1e6, _MICRO),
     ]
 
 
@@ -78,15 +74,15 @@ def _long_episodes(quick: bool) -> list[Measurement]:
     fragments = Trajectory(1, 25 * T, mean_episode=10**9).cut([T] * 25)
     features = torch.randn(25 * T, 1, D, generator=torch.Generator().manual_seed(1))
     elliptical = EpisodicElliptical(RIDGE)
-    cost = []
-    for number, fragment in enumerate(fragments):
-        started = time.process_time()
-        elliptical.compute(fragment, features[number * T : (number + 1) * T], True)
-        cost.append((time.process_time() - started) / T)
+    parts = zip(fragments, features.split(T), strict=True)
+    cost = [cpu_seconds(partial(elliptical.compute, fragment, part, True)) / T * 1e6 for fragment, part in parts]
     _, rank_one = _rank_one(features[: 20 if quick else 200].double())
     return [
         Measurement(
-            f"elliptical, steps {a * T}–{b * T} of an episode", float(np.mean(cost[a:b])) * 1e6, rank_one * 1e6, _MICRO
+            f"elliptical, steps {a * T}–{b * T} of an episode; peer: rank-one update",
+            float(np.mean(cost[a:b])),
+            rank_one * 1e6,
+            _MICRO,
         )
         for a, b in ((1, 6), (6, 12), (14, 25))
     ]
@@ -100,12 +96,12 @@ def _neighbours(quick: bool) -> list[Measurement]:
 
     def cost(steps: int) -> float:
         memory = NeighbourMemory(rng.normal(size=(steps, D)).astype(np.float32), 1.0, 1)
-        return _best(lambda: bonus.extend(memory, block), 3) / T * 1e6
+        return best_cpu_seconds(lambda: bonus.extend(memory, block), 3) / T * 1e6
 
     sizes = (500, 2000) if quick else (500, 2000, 8000)
     costs = [cost(steps) for steps in sizes]
     return [
-        Measurement(f"ngu, {large} steps into an episode, peer: linear growth", after, 4 * before, _MICRO)
+        Measurement(f"ngu, {large} steps into an episode; peer: linear growth", after, 4 * before, _MICRO)
         for large, before, after in zip(sizes[1:], costs[:-1], costs[1:], strict=True)
     ]
 
@@ -115,44 +111,39 @@ def _count_table(quick: bool) -> list[Measurement]:
     print(f"count table of {states:,} distinct states")
     CountTable().count(np.arange(200, dtype=np.uint64))  # compiles
     keys = np.random.default_rng(0).integers(2**63, size=states).astype(np.uint64)
-    table, cost = CountTable(), []
-    for part in np.split(keys, 4):  # each quarter finds a fuller table
-        started = time.process_time()
-        table.count(part)
-        cost.append((time.process_time() - started) / len(part) * 1e6)
-    started = time.process_time()
-    table.count(keys)
-    again = (time.process_time() - started) / states * 1e6
-    dictionary = _dictionary(keys[: states // 10])
+    table = CountTable()
+    # Each quarter meets a fuller table.
+    cost = [cpu_seconds(partial(table.count, part)) / len(part) * 1e6 for part in np.split(keys, 4)]
+    again = cpu_seconds(partial(table.count, keys)) / states * 1e6
+    some = keys[: states // 10].tolist()
+    dictionary = cpu_seconds(partial(_count_in_dictionary, some)) / len(some) * 1e6
     megabytes = table.table.nbytes / 1e6
     print(f"  new states by quarters: {', '.join(f'{value:.2f}' for value in cost)} µs")
     return [
-        Measurement(f"count table, {states:,} new states, peer: dict", float(np.mean(cost)), dictionary, "µs/update"),
-        Measurement("count table, states that are known", again, None, "µs/update"),
-        Measurement("count table, memory, peer: the limit for it", megabytes, 1500 * states / 1e7, "MB"),
+        Measurement(f"count table, {states:,} new states; peer: dict", float(np.mean(cost)), dictionary, "µs/update"),
+        Measurement("count table, known states", again, None, "µs/update"),
+        Measurement("count table, memory; peer: our limit", megabytes, 1500 * states / 1e7, "MB"),
     ]
 
 
 def _each_bonus(quick: bool) -> list[Measurement]:
-    """`compute` and `learn` of every registered bonus, networks included, with the paper's networks."""
+    """`compute` and `learn` of every registered bonus, with the paper's networks."""
     steps = 16 if quick else T
     measurements = []
     for name, cls in registered().items():
-        print(f"{name}: {steps} steps of {N} environments, paper's networks", flush=True)
+        print(f"{name}: {steps} steps of {N} envs, the paper's networks", flush=True)
         bonus = cls().build(Setting(OBSERVATION_SPACE, NUM_ACTIONS, network="paper"))
         warm, fragment = Trajectory(N, 2 + steps, mean_episode=60).cut([2, steps])
         bonus.compute(warm)
-        learns = bool(bonus.learn(warm))
-        cost = _seconds(bonus.compute, fragment) / (steps * N)
-        measurements.append(Measurement(f"{name}: compute", cost * 1e6, None, _MICRO))
-        if learns:
-            cost = _seconds(bonus.learn, fragment) / (steps * N)
-            measurements.append(Measurement(f"{name}: learn", cost * 1e6, None, _MICRO))
+        methods = {"compute": bonus.compute} | ({"learn": bonus.learn} if bonus.learn(warm) else {})
+        for part, method in methods.items():
+            cost = cpu_seconds(partial(method, fragment)) / (steps * N)
+            measurements.append(Measurement(f"{name}: {part}", cost * 1e6, None, _MICRO))
     return measurements
 
 
 def _rank_one(features: torch.Tensor) -> tuple[torch.Tensor, float]:
-    """[T, N] the usual way, C⁻¹ of each environment updated in place after each step; and the seconds of a step."""
+    """[T, N] the usual way, C⁻¹ of each env updated in place after each step, and the seconds per step."""
     inverse = [torch.eye(D, dtype=torch.float64) / RIDGE for _ in range(features.shape[1])]
     bonus = torch.empty(features.shape[:2], dtype=torch.float64)
     started = time.process_time()
@@ -169,30 +160,11 @@ def _explicit_inverse(features: torch.Tensor, t: int) -> torch.Tensor:
     return features[t] @ torch.linalg.inv(covariance) @ features[t]
 
 
-def _dictionary(keys: np.ndarray) -> float:
+def _count_in_dictionary(keys: list[int]) -> None:
     counts: dict[int, int] = {}
-    listed = keys.tolist()
-    started = time.process_time()
-    for key in listed:
+    for key in keys:
         counts[key] = counts.get(key, 0) + 1
-    return (time.process_time() - started) / len(listed) * 1e6
 
 
 def _difference(ours: torch.Tensor, other: torch.Tensor) -> float:
     return float(((ours - other).abs() / other.abs()).max())
-
-
-def _seconds(work: Callable[[Fragment], object], fragment: Fragment) -> float:
-    started = time.process_time()
-    work(fragment)
-    return time.process_time() - started
-
-
-def _best(work: Callable[[], object], repetitions: int) -> float:
-    work()
-    times = []
-    for _ in range(repetitions):
-        started = time.process_time()
-        work()
-        times.append(time.process_time() - started)
-    return min(times)

@@ -1,4 +1,4 @@
-"""One measured quantity, ours beside a peer's, both from the same run."""
+"""One measured quantity, ours beside a peer's from the same run."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Measurement:
-    """Ours and a peer's value of one quantity."""
+    """Our value of one quantity and a peer's."""
 
     name: str
     ours: float
     peer: float | None
-    """None where there is nothing to compare with."""
+    """None if there is no peer."""
     unit: str
     higher_is_better: bool = False
 
     @property
     def ratio(self) -> float | None:
-        """How many times better ours is; above 1 means that ours is better."""
+        """How many times better ours is."""
         if self.peer is None:
             return None
         return self.ours / self.peer if self.higher_is_better else self.peer / self.ours

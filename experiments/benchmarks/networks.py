@@ -1,15 +1,16 @@
-"""Networks on one core: the fast `paper` network beside its literal definition with the same weights.
+"""Networks on one core: the fast `paper` network beside its plain PyTorch definition with the same weights.
 
     python experiments/speed.py networks [--quick]
 
-States are a random player's on two tasks: a small room that is seen at once, and a row of rooms with deadly lava, where
-hardly a map repeats. Learning is one forward and backward pass over 8 envs of 80 + 1 steps, as in the paper. The
-peer runs `nn.Conv2d` and `nn.LSTM` as they are, the LSTM step by step, since episodes start inside of an unroll. Times
-are the process's own processor time per state. The small network has no peer.
+States come from a random policy on two tasks: a small room that is visible at once, and rooms with deadly lava, where
+maps rarely repeat. Learning is one forward and backward pass over 8 envs of 80 + 1 steps, as in the paper. The peer
+uses `nn.Conv2d` and `nn.LSTM`, the LSTM step by step, since episodes start inside an unroll. Times are CPU time per
+state. The small network has no peer.
 
-Results to expect (one core of a two-core AMD EPYC, full run, others at work on it): paper network, policy, learning
-1.9 and 3.1 ms a state on the two tasks against 18.6 and 19.0; acting with 32 envs 1.2 and 1.7 ms against 2.6 and 2.9;
-encoder, learning 0.5 and 1.6 ms against 9.5 and 7.9. Small network: learning 65 to 70 µs, acting with 32 envs 86 µs.
+Results to expect (one core of a two-core AMD EPYC, full run, with other load on the machine): paper network, policy,
+learning 1.9 and 3.1 ms per state on the two tasks against 18.6 and 19.0; acting with 32 envs 1.2 and 1.7 ms against 2.6
+and 2.9; encoder, learning 0.5 and 1.6 ms against 9.5 and 7.9. Small network: learning 65 to 70 µs, acting with 32 envs
+86 µs.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ from bonuslab.algorithms.networks import PolicyNetwork, as_tensors, build_policy
 from bonuslab.algorithms.networks.paper import PlainPaperEncoder
 from bonuslab.envs.minihack.vector_env import MiniHackVectorEnv
 from bonuslab.experiments.benchmarks.measurement import Measurement
+from bonuslab.experiments.benchmarks.timing import best_cpu_seconds, single_thread
 
 TASKS = ("Freeze-Horn-Restricted", "MultiRoom-N6-Lava")
 T, N = 80, 8
-ACTING_LANES = (8, 32)
+ACTING_ENVS = (8, 32)
 ACTING_STEPS = 5
 _MILLI = "ms/frame"
 _MICRO = "µs/frame"
@@ -40,17 +42,11 @@ Unroll = Callable[[PolicyNetwork, States, Tensor], tuple[Tensor, Tensor]]
 
 
 def run(quick: bool) -> list[Measurement]:
-    """Everything on one core; about a minute when `quick`."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        torch.manual_seed(0)
-        results = []
-        for task in TASKS[:1] if quick else TASKS:
-            results += _paper(task, quick)
-        return results + _small(quick)
-    finally:
-        torch.set_num_threads(threads)
+    """Measure everything on one core; about a minute when `quick`."""
+    torch.manual_seed(0)
+    with single_thread():
+        paper = [row for task in TASKS[: 1 if quick else None] for row in _paper(task, quick)]
+        return paper + _small(quick)
 
 
 def _paper(task: str, quick: bool) -> list[Measurement]:
@@ -66,7 +62,7 @@ def _paper(task: str, quick: bool) -> list[Measurement]:
 
     def beside(name: str, one: Callable[[], object], other: Callable[[], object], count: int) -> Measurement:
         print(f"networks: {task}: {name}", flush=True)
-        fast, slow = (_processor_time(call, repeats) * 1e3 / count for call in (one, other))
+        fast, slow = (best_cpu_seconds(call, repeats) * 1e3 / count for call in (one, other))
         return Measurement(f"{task}: {name}", fast, slow, _MILLI)
 
     def encode(policy: PolicyNetwork) -> None:
@@ -86,7 +82,7 @@ def _paper(task: str, quick: bool) -> list[Measurement]:
         beside("encoder, learning", lambda: learn_encoder(ours), lambda: learn_encoder(plain), frames),
         beside("encoder, forward only", lambda: encode(ours), lambda: encode(plain), frames),
     ]
-    for envs in ACTING_LANES:
+    for envs in ACTING_ENVS:
         batches, starts, _ = _play(task, envs, ACTING_STEPS)
         results.append(
             beside(
@@ -132,7 +128,7 @@ def _unroll(policy: PolicyNetwork, states: States, first: Tensor) -> tuple[Tenso
 
 
 def _plain_unroll(policy: PolicyNetwork, states: States, first: Tensor) -> tuple[Tensor, Tensor]:
-    """The same step by step with `nn.LSTM`, as is usual."""
+    """The same with `nn.LSTM`, step by step."""
     features = policy.encoder({key: rows.flatten(0, 1) for key, rows in states.items()}).view(*first.shape, -1)
     assert policy.core is not None
     state = policy.core.initial_state(first.shape[1], features)
@@ -150,7 +146,7 @@ def _loss(logits: Tensor, value: Tensor) -> Tensor:
 
 
 def _print_error(task: str, ours: PolicyNetwork, plain: PolicyNetwork, states: States, first: Tensor) -> None:
-    """How far the two networks are apart, in outputs and in gradients relative to the largest of each weight."""
+    """Print the largest difference in outputs, and in gradients relative to each parameter's largest."""
     outputs, expected = _unroll(ours, states, first), _plain_unroll(plain, states, first)
     _loss(*outputs).backward()
     _loss(*expected).backward()
@@ -165,7 +161,7 @@ def _print_error(task: str, ours: PolicyNetwork, plain: PolicyNetwork, states: S
 
 
 def _play(task: str, num_envs: int, num_steps: int) -> tuple[States, Tensor, int]:
-    """States [T + 1, N, ...] and episode starts [T + 1, N] of a random player, and the number of actions."""
+    """States [T + 1, N, ...] and episode starts [T + 1, N] of a random policy, and the number of actions."""
     envs = MiniHackVectorEnv(task, num_envs, seed=0)
     try:
         num_actions = int(envs.action_space.n)
@@ -180,14 +176,3 @@ def _play(task: str, num_envs: int, num_steps: int) -> tuple[States, Tensor, int
         envs.close()
     states = as_tensors({key: np.stack([row[key] for row in rows]) for key in rows[0]})
     return states, torch.as_tensor(np.stack(first)), num_actions
-
-
-def _processor_time(call: Callable[[], object], repeats: int) -> float:
-    """Seconds of processor time of the fastest of several calls, after one to warm up."""
-    call()
-    times = []
-    for _ in range(repeats):
-        begin = time.process_time()
-        call()
-        times.append(time.process_time() - begin)
-    return min(times)

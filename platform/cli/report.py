@@ -11,20 +11,21 @@ from pathlib import Path
 class ReportCommand:
     """Write the report of a grid, finished or not."""
 
-    help = "write a page with figures and tables of a grid, finished or not"
+    help = "write a page with figures and tables of a run or grid, finished or not"
+    example = "bonuslab report runs/NAME --metric win_rate"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Which grid, what to compare, and where to."""
-        parser.add_argument("grid", nargs="?", help="folder or name of a grid; without it the newest one")
+        parser.add_argument("grid", nargs="?", help="name or folder of a run or grid (default: the newest)")
         parser.add_argument(
             "--out", type=Path, metavar="DIR", help="write here (default: report/ in the grid's folder)"
         )
         parser.add_argument("--metric", metavar="COLUMN", help="column of progress.csv to compare by")
-        parser.add_argument("--open", action="store_true", help="show the page in the browser")
+        parser.add_argument("--open", action="store_true", help="open the page in a browser")
 
     def run(self, arguments: Namespace) -> int:
         """Write it and say where it is."""
-        # Imported here: `bonuslab --help` shall not wait for Matplotlib.
+        # Imported here, because `bonuslab --help` should not wait for Matplotlib.
         from bonuslab.platform.report import write_report
         from bonuslab.platform.run.find import find_grid
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import signal
 import sys
 from argparse import ArgumentParser, Namespace
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from bonuslab.envs.errors import InvalidInput
+from bonuslab.platform.cli.track import sync
 from bonuslab.platform.run.find import find_grid
 from bonuslab.platform.run.folder import GridFolder
 from bonuslab.platform.tracking.comparison import comparison_link
 from bonuslab.platform.tracking.cursor import read_cursor
+from bonuslab.platform.tracking.delivery import Busy
 from bonuslab.platform.tracking.identity import GRID_TRACKING, grid_identity
 from bonuslab.platform.tracking.server import MlflowServer, ServerFailed
 from bonuslab.platform.tracking.store import Store, store_of
@@ -23,24 +26,29 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 class UiCommand:
     """See `help`."""
 
-    help = "compare global, episodic and combined runs of a grid in MLflow's web interface"
+    help = "compare global, episodic and combined runs in MLflow's web interface"
+    example = "bonuslab ui runs/NAME"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command's arguments."""
-        parser.add_argument("grid", nargs="?", help="folder or name of a grid (default: the newest below runs/)")
-        parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"of the web page (default {DEFAULT_PORT})")
+        parser.add_argument("grid", nargs="?", help="name or folder of a run or grid (default: the newest below runs/)")
+        parser.add_argument(
+            "--port", type=int, default=DEFAULT_PORT, help=f"port of the web page (default {DEFAULT_PORT})"
+        )
         parser.add_argument("--host", default="127.0.0.1", help="network interface (default 127.0.0.1: this machine)")
-        parser.add_argument("--tracking-uri", metavar="URI", help="where the grid is tracked, if not as it says itself")
+        parser.add_argument("--tracking-uri", metavar="URI", help="tracking store (default: the grid's own)")
 
     def run(self, arguments: Namespace) -> int:
-        """Serve until Ctrl-C; where the grid is tracked on a server, that one has the page already."""
+        """Sync what is missing, then serve until Ctrl-C; a tracking server already serves the page."""
         folder = find_grid(arguments.grid)
         store = store_of(folder, arguments.tracking_uri)
+        with suppress(Busy):  # a running grid syncs by itself
+            problem = sync(folder, store)
+            if problem is not None:
+                print(f"warning: {problem}", file=sys.stderr)
         cursor = read_cursor(folder.path / GRID_TRACKING, store.key)
         if not cursor.run_id:
-            raise InvalidInput(
-                f"nothing of {folder.path} is in {store.name} yet; `bonuslab track {folder.path}` delivers it"
-            )
+            raise InvalidInput(f"nothing of {folder.path} is in {store.name} yet; no trial has begun")
         grid_id = grid_identity(folder.description())
         if store.is_server:
             print(comparison_link(_web_address(store), cursor.experiment_id, grid_id))
@@ -51,7 +59,7 @@ class UiCommand:
 def _serve(folder: GridFolder, store: Store, arguments: Namespace, experiment_id: str, grid_id: str) -> int:
     server = MlflowServer(store, arguments.host, arguments.port)
     if arguments.host not in _LOOPBACK:
-        print(f"warning: whoever reaches {arguments.host}:{arguments.port} can read and change these runs")
+        print(f"warning: anyone who can reach {arguments.host}:{arguments.port} can read and change these runs")
     print(f"starting MLflow on {store.name} …", flush=True)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)

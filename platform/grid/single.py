@@ -213,7 +213,7 @@ class SingleRun:
 
 def default_path(config: Config) -> Path:
     """A folder below runs/ that says what the run is, and does not exist yet."""
-    name = f"{short_task(config.task)}_{slug(config.bonus)}_contexts-{config.contexts}_seed-{config.seed}"
+    name = f"{slug(short_task(config.task))}_{slug(config.bonus)}_contexts-{config.contexts}_seed-{config.seed}"
     path, number = Path("runs") / name, 2
     while path.exists():
         path, number = Path("runs") / f"{name}_{number}", number + 1

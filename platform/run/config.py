@@ -55,6 +55,7 @@ class Config:
         for plugin in self.plugins:
             if isinstance(plugin, str):  # of copies, the folder's owner or the sender has registered the content
                 load_plugin(plugin)
+        object.__setattr__(self, "plugins", tuple(self.plugins))
         object.__setattr__(self, "contexts", str(self.contexts))
         object.__setattr__(self, "bonus", str(parse("none" if self.bonus is None else str(self.bonus))))
         environments.canonical_name(self.task)

@@ -1,4 +1,4 @@
-"""Stable names and labels of trials: the same config are called the same in every grid."""
+"""Stable names and labels of trials: the same configuration has the same name in every grid."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST_SLUG = 60
 
 def trial_id(config: Config, variant: str = "") -> str:
     """`<task>__<bonus>__c<contexts>__s<seed>[__variant]`, fit to be the name of a folder."""
-    parts = [short_task(config.task), slug(config.bonus), f"c{config.contexts}", f"s{config.seed}"]
+    parts = [slug(short_task(config.task)), slug(config.bonus), f"c{config.contexts}", f"s{config.seed}"]
     return "__".join([*parts, slug(variant)] if variant else parts)
 
 
@@ -35,7 +35,8 @@ def labels_of(config: Config, variant: str = "") -> dict[str, str]:
 
 def short_task(task: str) -> str:
     """A task's name without what all MiniHack names have in common."""
-    return canonical_name(task).removeprefix("MiniHack-").removesuffix("-v0")
+    name = canonical_name(task)
+    return name.removeprefix("MiniHack-").removesuffix("-v0") if name.startswith("MiniHack-") else name
 
 
 def slug(text: str) -> str:

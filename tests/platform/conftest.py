@@ -21,8 +21,16 @@ def write_sample_grid() -> Callable[..., GridFolder]:
 
 @pytest.fixture(scope="session")
 def tiny() -> ModuleType:
-    """The module grid/tiny_grid.py: `tiny_scale`, `drive`, `Notes`, `BATCH`."""
+    """The module grid/tiny_grid.py: `config`, `train`, `tiny_scale`, `drive`, `Notes`, `SMALL`, `WORDS`, `BATCH`."""
     return _module("grid/tiny_grid.py")
+
+
+@pytest.fixture(scope="session")
+def finished_run(tmp_path_factory: pytest.TempPathFactory, tiny: ModuleType) -> Path:
+    """The folder of a run of four batches with `e3b * rnd` on two contexts; copy it to change it."""
+    path = tmp_path_factory.mktemp("finished") / "run"
+    tiny.train(path, 4, contexts="2")
+    return path
 
 
 @pytest.fixture(scope="module")

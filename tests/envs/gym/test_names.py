@@ -161,5 +161,10 @@ def test_what_goes_wrong_when_an_environment_is_made() -> None:
         catalogue.check_settings(nothing)
     with pytest.raises(InvalidInput, match=r"picky cannot be made with \(\): TypeError: .*'size'"):
         catalogue.check_settings(picky)
-    with pytest.raises(InvalidInput, match=r"phys2d/CartPole-v1' cannot be imported: .*jax"):
-        catalogue.check_settings("phys2d/CartPole-v1")
+
+
+def test_an_id_whose_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = gym.envs.registration.EnvSpec("Gone-v0", entry_point="package_that_nobody_has.envs:Env")
+    monkeypatch.setitem(gym.registry, "Gone-v0", spec)
+    with pytest.raises(InvalidInput, match=r"'Gone-v0' cannot be imported: .*package_that_nobody_has"):
+        catalogue.check_settings("Gone-v0")

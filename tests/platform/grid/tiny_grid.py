@@ -1,4 +1,4 @@
-"""A grid of trials that take seconds, for tests that run one on Ray."""
+"""Runs and grids that take seconds."""
 
 from __future__ import annotations
 
@@ -10,10 +10,16 @@ from bonuslab.platform.grid.driver import GridDriver, Outcome, RunOptions
 from bonuslab.platform.grid.experiment import Scale
 from bonuslab.platform.grid.preparation import ClaimedFolder, identified, places
 from bonuslab.platform.grid.recorder import Recorder
+from bonuslab.platform.grid.single import Outcome as RunOutcome
+from bonuslab.platform.grid.single import SingleRun
+from bonuslab.platform.run.config import Config
 from bonuslab.platform.run.folder import GridDescription, GridFolder
+from bonuslab.platform.run.progress import Progress
 
 BATCH = 32
 SMALL = {"num_envs_per_env_runner": 4, "rollout_fragment_length": 8, "num_minibatches": 2, "num_epochs": 1}
+WORDS = ["--serial", *(word for name, value in SMALL.items() for word in ("--set", f"{name}={value}"))]
+"""The same on the command line."""
 PLUGIN = """
 from pathlib import Path
 
@@ -52,6 +58,21 @@ class Flaky(Bonus):
             raise RuntimeError("a bad day")
         return torch.zeros(fragment.action.shape)
 """
+
+
+def config(batches: int, **settings: Any) -> Config:
+    """So many batches of a small room with `e3b * rnd`, serially, without evaluation unless asked for."""
+    values = {"bonus": "e3b * rnd", "serial": True, "seed": 3, "evaluate_every_steps": 0, **SMALL, **settings}
+    return Config.of("MultiRoom-N2-S4", steps=batches * BATCH, **values)
+
+
+def train(path: Path, batches: int, **settings: Any) -> RunOutcome:
+    """Train a new run in `path`."""
+    run = SingleRun.begin(config(batches, **settings), path)
+    try:
+        return run.train(Progress.silent())
+    finally:
+        run.release()
 
 
 def tiny_scale(bonuses: Sequence[str], batches: int, plugin_folder: Path | None = None, **settings: Any) -> Scale:

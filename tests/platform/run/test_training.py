@@ -1,55 +1,48 @@
-"""One trial in this process: its rows, going on from a checkpoint, stopping early, and its pictures."""
+"""The training loop in this process: rows, resuming from a checkpoint, stopping early, and pictures."""
 
 from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
+from bonuslab.algorithms.impala.hyperparameters import LAPTOP
 from bonuslab.platform.pictures.trial_pictures import pictures_of
 from bonuslab.platform.run.checkpoints import CheckpointStore
-from bonuslab.platform.run.config import RunSettings
-from bonuslab.platform.run.training import Report, Row, TrialRun, steps_a_row
+from bonuslab.platform.run.training import Report, Row, Training, steps_per_row
 
-BATCH = 32
-NUMBERS = {"envs_per_batch": 4, "unroll_length_steps": 8, "minibatches": 2, "passes": 1}
 TIMES = ("wall_seconds", "env_steps_per_second", "learnt_steps_per_second")
+Run = Callable[..., list[Report]]
 
 
-def settings(batches: int, **changes: Any) -> RunSettings:
-    values: dict[str, Any] = {
-        "task": "MultiRoom-N2-S4",
-        "bonus": "e3b * rnd",
-        "serial": True,
-        "seed": 3,
-        "overrides": tuple(NUMBERS.items()),
-        "evaluate_every_steps": 0,
-        "total_env_steps": batches * BATCH,
-    }
-    return RunSettings(**{**values, **changes})
+@pytest.fixture(scope="module")
+def run(tiny: ModuleType) -> Run:
+    """`run(place, stop_after=None, **settings)`: all reports of one attempt at eight batches."""
 
+    def attempt(place: Path, stop_after: int | None = None, **settings: Any) -> list[Report]:
+        reports: list[Report] = []
+        config = tiny.config(8, evaluate_every_steps=None, **settings)
+        training = Training(
+            config,
+            config.rllib(),
+            CheckpointStore(str(place)),
+            stopping=lambda: stop_after is not None and len(reports) >= stop_after,
+        )
+        try:
+            while not reports or not reports[-1].done:
+                training._asked_at = float("-inf")
+                reports.append(Report.from_text(training.next_report().as_text()))
+        finally:
+            training.close()
+        return reports
 
-def run(wanted: RunSettings, place: Path, stop_after: int | None = None) -> list[Report]:
-    """All reports of one attempt, which is asked to stop after so many."""
-    reports: list[Report] = []
-    trial = TrialRun(
-        wanted,
-        wanted.config(),
-        CheckpointStore(str(place)),
-        stopping=lambda: stop_after is not None and len(reports) >= stop_after,
-    )
-    trial._asked_at = float("-inf")
-    try:
-        while not reports or not reports[-1].done:
-            trial._asked_at = float("-inf")
-            reports.append(Report.from_text(trial.next_report().as_text()))
-    finally:
-        trial.close()
-    return reports
+    return attempt
 
 
 def rows(reports: list[Report]) -> list[Row]:
@@ -58,16 +51,16 @@ def rows(reports: list[Report]) -> list[Row]:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Report], Path]:
+def whole(run: Run, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Report], Path]:
     """Eight batches without an interruption."""
     place = tmp_path_factory.mktemp("whole")
-    return run(settings(8, evaluate_every_steps=None), place), place
+    return run(place), place
 
 
 def test_rows_of_a_whole_trial(whole: tuple[list[Report], Path]) -> None:
     reports, place = whole
     found = [report.row for report in reports if report.row]
-    assert [row["env_steps"] for row in found] == [BATCH * number for number in range(1, 9)]
+    assert [row["env_steps"] for row in found] == [32 * number for number in range(1, 9)]
     assert all(earlier["wall_seconds"] < later["wall_seconds"] for earlier, later in itertools.pairwise(found))
     assert "evaluation/sampled/win_rate" in found[-1]
     assert "evaluation/sampled/win_rate" not in found[-2]
@@ -79,33 +72,33 @@ def test_rows_of_a_whole_trial(whole: tuple[list[Report], Path]) -> None:
     assert [path.name for path in place.iterdir()] == ["checkpoint_000000000256"]
 
 
-def test_stopped_and_continued_is_the_same_as_never_stopped(whole: tuple[list[Report], Path], tmp_path: Path) -> None:
-    wanted = settings(8, evaluate_every_steps=None)
-    first = run(wanted, tmp_path, stop_after=3)
+def test_stopped_and_resumed_is_the_same_as_never_stopped(
+    whole: tuple[list[Report], Path], run: Run, tmp_path: Path
+) -> None:
+    first = run(tmp_path, stop_after=3)
     assert (first[-1].done, first[-1].finished) == (True, False)
-    second = run(wanted, tmp_path)
+    second = run(tmp_path)
     assert second[0].beginning == [report.row for report in first if report.row]
     assert rows(first) + rows(second) == rows(whole[0])
     times = [report.row["wall_seconds"] for report in first + second if report.row]
     assert times == sorted(times)
 
 
-def test_a_finished_trial_only_tells_its_rows_again(whole: tuple[list[Report], Path]) -> None:
-    again = run(settings(8, evaluate_every_steps=None), whole[1])
+def test_a_finished_trial_only_reports_its_rows_again(whole: tuple[list[Report], Path], run: Run) -> None:
+    again = run(whole[1])
     assert len(again) == 1
     assert again[0].beginning == [report.row for report in whole[0] if report.row]
     assert (again[0].row, again[0].finished) == (None, True)
 
 
 def test_a_damaged_checkpoint_costs_only_the_way_from_the_one_before(
-    whole: tuple[list[Report], Path], tmp_path: Path
+    whole: tuple[list[Report], Path], run: Run, tmp_path: Path
 ) -> None:
-    wanted = settings(8, evaluate_every_steps=None, checkpoint_every_steps=2 * BATCH)
-    run(wanted, tmp_path, stop_after=5)
+    run(tmp_path, stop_after=5, checkpoint_every_steps=64)
     kept = sorted(tmp_path.iterdir())
     assert [path.name[-3:] for path in kept] == ["128", "160"]
     next(kept[-1].rglob("*.pkl")).write_bytes(b"torn")
-    reports = run(wanted, tmp_path)
+    reports = run(tmp_path, checkpoint_every_steps=64)
     assert len(reports[0].notes) == 1
     assert "does not match its checksum" in reports[0].notes[0]
     assert [row["env_steps"] for row in rows(reports)] == [160, 192, 224, 256]
@@ -113,22 +106,22 @@ def test_a_damaged_checkpoint_costs_only_the_way_from_the_one_before(
 
 
 def test_a_checkpoint_that_cannot_be_written_stops_only_the_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny: ModuleType
 ) -> None:
     def full(*arguments: Any, **options: Any) -> list[str]:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(CheckpointStore, "save", full)
-    wanted = settings(2, checkpoint_every_steps=BATCH)
-    trial = TrialRun(wanted, wanted.config(), CheckpointStore(str(tmp_path)))
+    config = tiny.config(2, checkpoint_every_steps=tiny.BATCH)
+    training = Training(config, config.rllib(), CheckpointStore(str(tmp_path)))
     try:
-        report = trial.next_report()
+        report = training.next_report()
         assert report.row is not None
         assert "No space left" in report.notes[0]
         with pytest.raises(OSError, match="No space left"):
-            trial.next_report()
+            training.next_report()
     finally:
-        trial.close()
+        training.close()
 
 
 def test_the_pictures_of_a_trial(whole: tuple[list[Report], Path], tmp_path: Path) -> None:
@@ -143,11 +136,9 @@ def test_the_pictures_of_a_trial(whole: tuple[list[Report], Path], tmp_path: Pat
         pictures_of(CheckpointStore(str(tmp_path / "nothing")))
 
 
-def test_about_a_hundred_rows_a_trial() -> None:
-    laptop = settings(1, overrides=()).numbers
-    assert steps_a_row(laptop, 150_000) == 2_048
-    assert steps_a_row(laptop, 1_000_000) == 10_240
-    assert steps_a_row(laptop, 50_000_000) == 20 * 2_048
+@pytest.mark.parametrize(("total", "expected"), [(150_000, 2_048), (1_000_000, 10_240), (50_000_000, 20 * 2_048)])
+def test_about_a_hundred_rows_per_trial(total: int, expected: int) -> None:
+    assert steps_per_row(LAPTOP.values.changed(total_env_steps=total)) == expected
 
 
 def test_a_report_travels_as_text() -> None:
