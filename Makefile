@@ -15,8 +15,9 @@ $(READY): pyproject.toml constraints.txt deploy/set_up.sh
 	@bash deploy/set_up.sh $(VENV)
 	@touch $@
 
+# Two processes share the files of tests in the order of tests/conftest.py; each has a Ray of its own.
 test: lint  ## the whole test suite, slow tests left out
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadscope --no-loadscope-reorder
 
 test-slow: $(READY)  ## the slow tests alone
 	$(BIN)/python -m pytest -m slow

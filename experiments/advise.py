@@ -1,4 +1,4 @@
-"""`bonuslab advise`: which bonus the paper's framework predicts for a task, from how much structure contexts share."""
+"""`bonuslab advise`: the bonus that the paper's framework predicts for a task from the structure its contexts share."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from typing import Any
 from bonuslab.envs.contexts import parse_count
 from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.envs.minihack import task as find_task
+from bonuslab.experiments.count_tables.rows import bonus_text
 from bonuslab.experiments.value_functions.estimates import Estimates
 from bonuslab.experiments.value_functions.paper_similarity import PaperSimilarity, nearest
 from bonuslab.experiments.value_functions.prediction import (
     EPISODIC_BELOW,
     GLOBAL_FROM,
+    SCOPES,
     Comparison,
     Outcome,
     Scope,
@@ -29,25 +31,19 @@ from bonuslab.experiments.value_functions.similarity import Similarity
 from bonuslab.platform.cli.tasks import short_name
 
 RESULTS = Path(__file__).parent / "results" / "count_study-laptop"
-"""Where the largest count study keeps its outcome; the others have trained parts of it."""
+"""Results of the largest count study; the other scales trained parts of it."""
 
-_BONUSES = {
-    "global": "count.global({0})",
-    "episodic": "count.episodic({0})",
-    "combined": "count.episodic({0}) * count.global({0})",
-}
 _REASONS: dict[Scope, str] = {
     "global": (
-        "Values hardly change from one context to the next, so what a global bonus has found to be worth visiting "
-        "is worth visiting everywhere."
+        "Values hardly differ between contexts, so what a global bonus learns in one context is useful in all of them."
     ),
     "episodic": (
-        "Values change from one context to the next, so a global bonus is used up in places that later contexts make "
-        "valuable; an episodic one starts afresh in every episode."
+        "Values differ between contexts, so a global bonus is already used up in places that later contexts make "
+        "valuable; an episodic bonus resets every episode."
     ),
     "combined": (
-        "Contexts share a part of their structure: near here the paper's global bonus worked on some seeds and failed "
-        "on others, so the product of both is the safe choice."
+        "Contexts share part of their structure: at similar values the paper's global bonus worked on some seeds and "
+        "failed on others, so the product of both is the safe choice."
     ),
 }
 
@@ -55,21 +51,21 @@ _REASONS: dict[Scope, str] = {
 class AdviseCommand:
     """See `help`."""
 
-    help = "predict from shared structure whether a global, episodic or combined bonus suits a task"
+    help = "predict whether a global, episodic or combined bonus suits a task, from the structure contexts share"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command's arguments."""
-        parser.add_argument("task", help="a MiniHack task of `bonuslab tasks`")
+        parser.add_argument("task", help="a MiniHack task (`bonuslab tasks`)")
         parser.add_argument("--contexts", default="inf", metavar="N", help="number of contexts, or inf (default)")
         parser.add_argument(
             "--features",
             default=",".join(FEATURES),
             metavar="LIST",
-            help=f"what is counted (default {','.join(FEATURES)})",
+            help=f"features to count (default {','.join(FEATURES)})",
         )
-        parser.add_argument("--results", type=Path, metavar="PATH", help="CSV or grid folder with outcomes of training")
-        parser.add_argument("--seed", type=int, default=0, help="of the sampled contexts (default 0)")
-        parser.add_argument("--json", action="store_true", help="print JSON instead of sentences")
+        parser.add_argument("--results", type=Path, metavar="PATH", help="training results: a CSV or a grid's folder")
+        parser.add_argument("--seed", type=int, default=0, help="random seed of the sampled contexts (default 0)")
+        parser.add_argument("--json", action="store_true", help="print JSON")
 
     def run(self, arguments: Namespace) -> int:
         """Sample, predict and print."""
@@ -91,18 +87,18 @@ class AdviseCommand:
 
 
 def parse_features(text: str) -> list[str]:
-    """The features of a list with commas."""
+    """The features of a comma-separated list."""
     features = [name.strip() for name in text.split(",") if name.strip()]
     for name in features:
         if name not in FEATURES:
             raise unknown("feature", name, FEATURES)
     if not features:
-        raise InvalidInput(f"no feature is named; allowed: {', '.join(FEATURES)}")
+        raise InvalidInput(f"no feature given; allowed: {', '.join(FEATURES)}")
     return list(dict.fromkeys(features))
 
 
 def study_outcomes(folder: Path = RESULTS) -> list[Outcome]:
-    """The outcomes that the count study has kept; files of other kinds are passed over."""
+    """The count study's outcomes; other CSV files are skipped."""
     outcomes: list[Outcome] = []
     for path in sorted(folder.rglob("*.csv")):
         try:
@@ -112,13 +108,8 @@ def study_outcomes(folder: Path = RESULTS) -> list[Outcome]:
     return outcomes
 
 
-def recommended_bonus(scope: Scope, feature: str) -> str:
-    """The count bonus of a scope, as `bonuslab train --bonus` takes it."""
-    return _BONUSES[scope].format(feature)
-
-
 def contexts_text(contexts: int | None) -> str:
-    """In words."""
+    """A number of contexts in words."""
     return "infinitely many contexts" if contexts is None else f"{contexts} context{'s' if contexts > 1 else ''}"
 
 
@@ -137,48 +128,45 @@ def _sentences(
             f"Counting {feature}s: similarity {similarity.value:.3f} "
             f"(95 % interval {similarity.low:.3f} to {similarity.high:.3f}) → {scope} bonus",
             f"  {_REASONS[scope]}",
-            f'  Try --bonus "{recommended_bonus(scope, feature)}". {_nearest_sentence(nearest(similarity.value))}',
+            f'  Try --bonus "{bonus_text(scope, feature)}". {_nearest_sentence(nearest(similarity.value))}',
             f"  {_how_sentence(sample, similarity)}",
         ]
     lines += [
         "",
         f"An interval above {GLOBAL_FROM:.2f} predicts global, one below {EPISODIC_BELOW:.2f} episodic, any other "
-        "combined: half-way between the paper's settings on which its own results change sides.",
-        "For learned features, whose similarity nobody can compute beforehand, the paper's answer is the product, "
-        "such as e3b * rnd.",
+        "combined; the thresholds lie half-way between the paper's settings where the better bonus changes.",
+        "For learned features, whose similarity is not known in advance, the paper recommends the product, such as "
+        "e3b * rnd.",
     ]
     if rows:
-        lines += ["", f"Prediction against outcome ({source}):"]
+        lines += ["", f"Prediction and outcome ({source}):"]
         lines += [f"  {_outcome_sentence(row)}" for row in rows]
     return lines
 
 
 def _nearest_sentence(row: PaperSimilarity) -> str:
-    returns = [f"{scope} {value:.2f}" for scope in _BONUSES if (value := row.mean_return(scope)) is not None]
+    returns = [f"{scope} {value:.2f}" for scope in SCOPES if (value := row.mean_return(scope)) is not None]
     return (
-        f"The paper's nearest setting, {row.task} with {row.feature}s and |C| = {row.contexts}, "
-        f"has {row.similarity:.3f}: {', '.join(returns)}."
+        f"The paper's nearest setting is {row.task}, {row.feature}s, |C| = {row.contexts}, "
+        f"similarity {row.similarity:.3f}; its returns: {', '.join(returns)}."
     )
 
 
 def _how_sentence(sample: Sample, similarity: Similarity) -> str:
     text = f"From {len(sample.contexts)} contexts: {sample.how}"
     if sample.coverage is not None:
-        text += f", {sample.coverage.episodes:,} episodes, {sample.coverage.tried:.0%} of what can be done tried"
+        text += f", {sample.coverage.episodes:,} episodes, {sample.coverage.tried:.0%} of (state, action) pairs tried"
     if sample.left_out:
         text += f", {sample.left_out} contexts left out"
     if similarity.runs is not None:
         low, high = similarity.runs
-        text += (
-            f". Single runs, each with {contexts_text(similarity.contexts)} of its own, lie between {low:.2f} and "
-            f"{high:.2f}"
-        )
+        text += f". Single runs with {contexts_text(similarity.contexts)} each lie between {low:.2f} and {high:.2f}"
     return f"{text}."
 
 
 def _outcome_sentence(row: Comparison) -> str:
     rates = ", ".join(f"{scope} {rate:.2f}" for scope, rate in row.win_rates.items())
-    verdict = {True: "as predicted", False: "not as predicted", None: "does not decide"}[row.agrees]
+    verdict = {True: "as predicted", False: "not as predicted", None: "undecided"}[row.agrees]
     return (
         f"{row.feature}s, {contexts_text(row.contexts)}: similarity {row.similarity.value:.2f} → {row.predicted}; "
         f"{rates}: {verdict}"
@@ -200,7 +188,7 @@ def _as_json(
                 "high": similarity.high,
                 "single_runs": similarity.runs,
                 "predicted": (scope := predict(similarity)),
-                "bonus": recommended_bonus(scope, feature),
+                "bonus": bonus_text(scope, feature),
                 "how": sample.how,
                 "sampled_contexts": len(sample.contexts),
                 "left_out": sample.left_out,

@@ -2,12 +2,12 @@
 
     python experiments/count_study.py [--scale smoke | minute | laptop | sweep | paper] [--plan] …
 
-Counts of positions or messages, over all episodes (global), within one (episodic), their product (combined), and
-`adaptive`, which leans to the one that goes with high returns. `minute` is the core: eight small rooms, one map or ever
-new ones. `laptop` has every row of the tables on smaller versions of the same tasks, `paper` the paper's own, and
-`sweep` asks whether the global bonus fails for its scale alone. The same command again goes on where it was
-interrupted. Beside the grid's report it writes `study/`: the finding as a picture, tables beside the paper's, and every
-trial's curve as CSV. What came out of it: experiments/results/README.md.
+Counts positions or messages over all episodes (global), within one episode (episodic), and takes their product
+(combined) or `adaptive`, which favours the one that correlates with returns. `minute` is the core: eight small rooms,
+with a single map or a new map every episode. `laptop` has every row of the tables on smaller versions of the tasks,
+`paper` the paper's own, and `sweep` tests whether the global bonus fails only because of its scale. Run the same
+command again to resume. Besides the grid's report it writes `study/`: the main figure, tables beside the paper's, and
+every trial's learning curve as CSV. Results: experiments/results/README.md.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from bonuslab.platform.grid.resources import TrialResources
 
 ALL_CONTEXTS = ("1", "3", "5", "10", "inf")
 SMALL_ROOMS = "MultiRoom-N8-S5"
-"""Eight, because some single maps of six rooms were solved without any bonus."""
+"""Eight, because some maps of six rooms were solved without a bonus."""
 FEW_ROOMS = "MultiRoom-N4-S5"
-"""Four, because counts of messages did not solve eight within the steps of this scale."""
+"""Four, because message counts did not solve eight within this scale's steps."""
 PRODUCT = (("combined", 0.05),)
-"""The others have the preset's 0.015. A product is small where either factor is. Pilots at |C| = ∞, one run each,
-share of the last episodes won: seed 101, 150,000 steps: 0.015 28 %, 0.03 39 %, 0.06 64 %, 0.15 none; seed 102, 200,000
-steps: 0.05 91 %; 0.08 was stopped after 98,000 steps with 1 and 6 % on both seeds; 1 without normalisation was tried
-once. With 0.05 (seed 102, 150,000 steps) the global bonus failed at |C| = 1 and the episodic one won 22 % at ∞. The
-paper took for each bonus the best of three."""
+"""Coefficient of the product, which is small where either factor is; the others have the preset's 0.015. Pilots at
+|C| = ∞, one run each, final win rate: seed 101, 150,000 steps: 0.015 28 %, 0.03 39 %, 0.06 64 %, 0.15 0 %; seed 102,
+200,000 steps: 0.05 91 %; 0.08 was stopped after 98,000 steps at 1 and 6 % on the two seeds; 1 without normalisation was
+tried once. With 0.05 (seed 102, 150,000 steps) the global bonus failed at |C| = 1 and the episodic one won 22 % at ∞.
+The paper took the best of three coefficients for each bonus."""
 CORRIDOR = (("global", 0.005), ("combined", 0.015))
-"""Pilots on seeds 101 and 102, share of the last episodes won: global 0.015 100 and 0 % (its agent had found the
-stairs, but paid steps were worth more), 0.005 both 100 %; product 0.05 100 and 62 %, 0.015 both 100 %; episodic 0.015
-both 100 %; none 0 % on these and on 103 and 104 (the latter two stopped after 100,000 steps). With 200 steps an episode
-global 0.015 won on one of two. Five rooms were not solved on both by the global bonus, with 0.015 and 0.005 and 1,000
-steps an episode, nor with 0.015 and 300."""
+"""Coefficients. Pilots on seeds 101 and 102, final win rate: global 0.015 100 and 0 % (the agent had found the stairs,
+but collecting bonuses paid more), 0.005 both 100 %; product 0.05 100 and 62 %, 0.015 both 100 %; episodic 0.015 both
+100 %; none 0 % on these and on 103 and 104 (the latter two stopped after 100,000 steps). With 200 steps per episode
+global 0.015 won on one of the two seeds. With five rooms the global bonus did not win on both seeds: neither 0.015 nor
+0.005 with 1,000 steps per episode, nor 0.015 with 300."""
 MINUTE_ROWS = (
-    # A single map needs no more steps, and the time is short.
+    # A single map needs fewer steps.
     Row(SMALL_ROOMS, ("1", "inf"), "position", "MultiRoom-N6-Lava", coefficients=PRODUCT, steps=(("1", 90_000),)),
 )
 LAPTOP_ROWS = (
@@ -58,17 +58,17 @@ ROWS: dict[str, Sequence[Row]] = {
     "sweep": (Row(SMALL_ROOMS, ("1", "10"), "position", "MultiRoom-N6-Lava", ("global",)),),
     "paper": PAPER_ROWS,
 }
-"""What each scale trains."""
+"""Rows of the tables by scale."""
 SMALL = {"preset": "laptop", "evaluate_every_steps": 0}
-"""Without evaluation: the tables are about returns in training, on the contexts that are trained on."""
+"""No evaluation: the tables report training returns, on the training contexts."""
 SWEEP: dict[str, dict[str, Any]] = {
     f"{kind} {coefficient:g}": {"normalise": kind, "coefficient": coefficient}
     for kind, middle in (("std", 0.015), ("reference", 0.15), ("none", 0.1))
     for coefficient in (middle / 10, middle, 10 * middle)
 }
-"""Scales of the global bonus: normalisation, then coefficient."""
+"""Scales of the global bonus: normalisation and coefficient."""
 WALLS_FREE = ("std 0.015", "none 0.1")
-"""Those that are also tried without MiniHack's penalty for steps that take no time: a faded bonus falls below it."""
+"""Also run without MiniHack's penalty for steps that take no game time, which can exceed a faded bonus."""
 
 
 def scale_of(
@@ -79,16 +79,16 @@ def scale_of(
     env: Mapping[str, Mapping[str, Any]] | None = None,
     **further: Any,
 ) -> Scale:
-    """The rows of a scale as trials: each row with the bonuses that count its feature.
+    """The trials of a scale's rows: each row with the bonuses that count its feature.
 
-    `env` are settings of the environment by variant.
+    `env` has environment settings by variant.
     """
     rows = ROWS[name]
     variants = list(further.get("variants", ()))
 
     @cache
     def own_settings() -> dict[tuple[str, str, str], dict[str, Any]]:
-        from bonuslab.algorithms.bonuses import parse  # loads PyTorch, which a declaration does not need
+        from bonuslab.algorithms.bonuses import parse  # imports PyTorch, which `--help` does not need
 
         return {
             (row.task, contexts, str(parse(bonus_text(kind, row.feature)))): row.settings(contexts, kind)
@@ -98,7 +98,7 @@ def scale_of(
 
     def belongs(point: Point) -> Mapping[str, Any] | None:
         if point.bonus == "none" and point.variant in variants[1:]:
-            return None  # variants differ in the bonus
+            return None  # variants differ only in the bonus
         found = own_settings().get((point.task, point.contexts, point.bonus))
         return found and {**found, "env": {**found["env"], **(env or {}).get(point.variant, {})}}
 
@@ -120,13 +120,13 @@ EXPERIMENT = Experiment(
     scales={
         "smoke": scale_of(
             "smoke",
-            "two short trials, to see that everything works",
+            "two short trials to check that everything works",
             seeds=[0],
             settings={"preset": "laptop", "total_env_steps": 10_240},
         ),
         "minute": scale_of(
             "minute",
-            "the core of the finding: eight small rooms, one map or ever new ones; under ten minutes on two cores",
+            "the main finding: eight small rooms, one map or a new one every episode; under ten minutes on two cores",
             seeds=[0, 1],
             settings=SMALL | {"total_env_steps": 160_000},
         ),
@@ -138,7 +138,7 @@ EXPERIMENT = Experiment(
         ),
         "sweep": scale_of(
             "sweep",
-            "can any scale of the global bonus save it from many contexts? half an hour on two cores",
+            "does the global bonus work with many contexts at any scale? half an hour on two cores",
             seeds=[5, 6],
             settings=SMALL | {"total_env_steps": 160_000},
             variants=SWEEP | {f"{name}, walls free": SWEEP[name] for name in WALLS_FREE},
@@ -146,7 +146,7 @@ EXPERIMENT = Experiment(
         ),
         "paper": scale_of(
             "paper",
-            "the paper's own tasks, five seeds, 50 million steps and three coefficients; a cluster",
+            "the paper's tasks, five seeds, 50 million steps, three coefficients; needs a cluster",
             seeds=range(5),
             settings={"preset": "paper", "evaluate_every_steps": 5_000_000},
             variants={f"coefficient {value:g}": {"coefficient": value} for value in (0.1, 1.0, 10.0)},
@@ -161,11 +161,11 @@ EXPERIMENT = Experiment(
 class CountStudyCommand(ExperimentCommand):
     """See `help`."""
 
-    help = "counts by number of contexts, the paper's section 3: when global and when episodic bonuses work"
+    help = "count bonuses by number of contexts (the paper's section 3)"
     experiment = EXPERIMENT
 
     def run(self, arguments: Namespace) -> int:
-        """Run the grid, then draw and tabulate what it has."""
+        """Run the grid, then write the study's figure and tables."""
         status = super().run(arguments)
         given = vars(arguments)
         if "plan" not in given:
@@ -175,7 +175,7 @@ class CountStudyCommand(ExperimentCommand):
             scale = given.get("scale", self.experiment.default_scale)
             folder = GridFolder.open(self._folder(given, scale))
             picture = write_study(folder, ROWS[scale])
-            print(f"the finding: {picture}" if picture else "no trial has results for the study's tables yet")
+            print(f"figure: {picture}" if picture else "no trial has results yet")
         return status
 
 

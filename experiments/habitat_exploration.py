@@ -1,17 +1,17 @@
-"""Exploring houses without any reward: the paper's section 3.5 on Habitat.
+"""Reward-free exploration of houses: the paper's section 3.5 on Habitat.
 
     python experiments/habitat_exploration.py [--scale smoke | laptop | paper] [--plan] …
 
-What counts is coverage: the share of a house's floor that the agent has seen in an episode of 500 steps. At the end it
-is also measured on 100 episodes in houses of the validation split (`evaluation/…/coverage`). `none` is a random policy:
-without reward nothing but entropy moves it. `smoke` and `laptop` run on the embedded apartments, `paper` on HM3D with
-habitat-sim (deploy/Dockerfile.habitat) and 32 GPUs.
+The metric is coverage: the fraction of a house's floor that the agent has seen in an episode of 500 steps. A final
+evaluation plays 100 episodes in houses of the validation split (`evaluation/…/coverage`). `none` is a random policy:
+without reward only the entropy term trains it. `smoke` and `laptop` run on the embedded apartments, `paper` on HM3D
+with habitat-sim (deploy/Dockerfile.habitat) and 32 GPUs.
 
-Results to expect of `laptop` (seed 0, 160,000 steps a trial, 25 minutes on two cores): coverage of 100 validation
+Results to expect of `laptop` (seed 0, 160,000 steps per trial, 25 minutes on two cores): coverage of 100 validation
 episodes with sampled actions: none 0.196, rnd 0.197, icm 0.195, e3b 0.340, NovelD 0.369, e3b * rnd 0.327. As in the
-paper the global bonuses do no better than chance, the episodic one explores, and the product lies between, here close
-to the episodic one. The likeliest action instead of a sampled one is no policy to use yet: it turns on the spot
-(coverage at most 0.20). experiments/results/README.md has curves, numbers and the commit.
+paper, the global bonuses do no better than chance, the episodic one explores, and the product lies between, here close
+to the episodic one. The greedy policies mostly turn on the spot (coverage at most 0.20).
+experiments/results/README.md has curves, tables and the commit.
 """
 
 from __future__ import annotations
@@ -23,30 +23,26 @@ from bonuslab.platform.grid.experiment import Experiment, Scale
 from bonuslab.platform.grid.resources import TrialResources
 
 BONUSES = ("e3b", "rnd", "icm", "noveld(episodic=true, feature=glimpse)", "e3b * rnd")
-"""The paper's five; NovelD counts glimpses, since no state of a house is met twice."""
+"""The paper's five; NovelD counts glimpses, since states of a house never repeat."""
 
+SMALL = {"algorithm": "ddppo", "preset": "laptop-pixels"}
 SCALES = {
     "smoke": Scale(
-        "two short trials on tiny pictures, to see that everything works",
+        "two short trials on tiny images to check that everything works",
         tasks=["Apartments-64"],
         bonuses=["none", "e3b"],
         seeds=[0],
-        settings={
-            "algorithm": "ddppo",
-            "preset": "laptop-pixels",
-            "total_env_steps": 4_096,
-            "evaluation_duration": 4,
-        },
+        settings=SMALL | {"total_env_steps": 4_096, "evaluation_duration": 4},
     ),
     "laptop": Scale(
-        "small pictures and a small network on the embedded apartments; about half an hour on two cores",
+        "the embedded apartments with small images and a small network; about half an hour on two cores",
         tasks=["Apartments-64"],
         bonuses=["none", *BONUSES],
         seeds=[0],
-        settings={"algorithm": "ddppo", "preset": "laptop-pixels", "total_env_steps": 160_000},
+        settings=SMALL | {"total_env_steps": 160_000},
     ),
     "paper": Scale(
-        "HM3D, 225 million steps a trial on 32 GPUs",
+        "HM3D, 225 million steps per trial on 32 GPUs",
         tasks=["HM3D"],
         bonuses=BONUSES,
         seeds=range(5),

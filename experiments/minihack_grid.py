@@ -3,11 +3,11 @@
     python experiments/minihack_grid.py [--scale smoke | laptop | workstation | paper] [--plan] …
 
 The same as `bonuslab grid` and `make grid`; on a cluster `ray submit deploy/cluster.yaml experiments/minihack_grid.py`.
-The same command again goes on where it was interrupted. It ends with a report and an MLflow store in the grid's folder.
+Run the same command again to resume. The grid's folder ends up with a report and an MLflow store.
 
-Results to expect of `laptop` (9:38 minutes on 2 cores): share of episodes won in the last tenth of training by seeds 0
-and 1: none 0.00 0.00, rnd 0.01 0.00, e3b 0.82 0.21, e3b * rnd 0.98 0.32; returns −0.35 −0.38, −1.11 −1.12, 0.61 −0.58,
-0.92 −0.22. Both curves of seed 1 were still rising: with 280,000 steps its returns were 0.31 and 0.68.
+Results to expect of `laptop` (9:38 minutes on 2 cores): win rate over the last tenth of training, seeds 0 and 1: none
+0.00 0.00, rnd 0.01 0.00, e3b 0.82 0.21, e3b * rnd 0.98 0.32; returns −0.35 −0.38, −1.11 −1.12, 0.61 −0.58, 0.92 −0.22.
+The last two curves of seed 1 were still rising: with 280,000 steps its returns were 0.31 and 0.68.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ SECTION_4 = (
     "e3b_plus_noveld",
     "e3b_plus_agac",
 )
-"""The paper's comparison; the sums with the weight β of `algorithms/bonuses/presets.py`."""
-BESIDE_IT = ("none", "rnd_alone", "ngu * noveld")
-"""No bonus, a global one alone, and the appendix's other episodic bonus."""
+"""The paper's comparison; β of the sums is in `algorithms/bonuses/algebra/presets.py`."""
+BASELINES = ("none", "rnd_alone", "ngu * noveld")
+"""No bonus, a global bonus alone, and the appendix's other episodic bonus."""
 
 SCALES = {
     "smoke": Scale(
-        "two short trials, to see that everything works; under two minutes",
+        "two short trials to check that everything works; under two minutes",
         tasks=["MultiRoom-N2-S4"],
         bonuses=["none", "e3b * rnd"],
         seeds=[0],
         settings={"preset": "laptop", "total_env_steps": 10_240},
     ),
     "laptop": Scale(
-        "six small rooms, ever new ones, where the bonus decides; under ten minutes on two cores",
+        "six small rooms, a new map every episode; only a bonus solves it; under ten minutes on two cores",
         tasks=["MultiRoom-N6-S5"],
         bonuses=ONE_OF_EACH_SCOPE,
         seeds=[0, 1],
         settings={"preset": "laptop", "total_env_steps": 230_000},
     ),
     "workstation": Scale(
-        "the small network on six tasks with five seeds; some hours on 16 cores",
+        "six tasks with the small network, five seeds; a few hours on 16 cores",
         tasks=[
             "MultiRoom-N4-S5",
             "MultiRoom-N6-S5",
@@ -65,7 +65,7 @@ SCALES = {
     "paper": Scale(
         "16 tasks, all bonuses of the paper, five seeds, 50 million steps each; a cluster with GPUs",
         tasks=[task.name for task in suites["paper16"]],
-        bonuses=(*SECTION_4, *BESIDE_IT),
+        bonuses=(*SECTION_4, *BASELINES),
         seeds=range(5),
         settings={"preset": "paper", "evaluate_every_steps": 5_000_000},
         resources=TrialResources(cpus=6, gpus=0.5),
@@ -86,7 +86,7 @@ EXPERIMENT = Experiment(
 class GridCommand(ExperimentCommand):
     """See `help`."""
 
-    help = "train tasks × bonuses × seeds, with a report and MLflow at the end; also goes on with it"
+    help = "train tasks × bonuses × seeds, resumably, with a report and MLflow"
     experiment = EXPERIMENT
 
 

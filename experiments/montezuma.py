@@ -1,66 +1,61 @@
-"""Montezuma's Revenge, a single context: the paper's section 3.5 on a singleton MDP.
+"""Montezuma's Revenge, a singleton MDP (one context): the paper's section 3.5.
 
     python experiments/montezuma.py [--scale smoke | laptop | paper] [--plan] …
 
-What counts is how many rooms of the pyramid an episode visits; the return is reported beside it.
+The metric is the number of rooms that an episode visits; the return is reported beside it.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from typing import Any
 
 from bonuslab.platform.grid.command import ExperimentCommand
 from bonuslab.platform.grid.experiment import Experiment, Scale
-from bonuslab.platform.grid.resources import TrialResources
+from bonuslab.platform.grid.resources import ONE_PROCESS, TrialResources
 
 BONUSES = ("rnd_montezuma", "e3b_montezuma", "e3b_x_rnd_montezuma")
 """The paper's three."""
 
-SCALES = {
-    "smoke": Scale(
-        "one short trial, to see that everything works",
-        tasks=["MontezumaRevenge"],
-        bonuses=["e3b_x_rnd_montezuma"],
-        seeds=[0],
-        contexts=["1"],
-        settings={
-            "algorithm": "ddppo",
-            "preset": "montezuma",
-            "total_env_steps": 1_024,
-            "evaluate_every_steps": 0,
-            "num_envs_per_env_runner": 4,
-            "warm_up_steps": 32,
-        },
-    ),
-    "laptop": Scale(
-        "16 games and a million steps a trial; hours on two cores, and too few to leave the first rooms",
-        tasks=["MontezumaRevenge"],
-        bonuses=BONUSES,
-        seeds=[0],
-        contexts=["1"],
-        settings={
-            "algorithm": "ddppo",
-            "preset": "montezuma",
-            "total_env_steps": 1_000_000,
-            "num_envs_per_env_runner": 16,
-            "warm_up_steps": 640,
-        },
-    ),
-    "paper": Scale(
-        "128 games × 128 steps, 200 million steps a trial",
-        tasks=["MontezumaRevenge"],
-        bonuses=BONUSES,
-        seeds=range(5),
-        contexts=["1"],
-        settings={"algorithm": "ddppo", "preset": "montezuma", "evaluate_every_steps": 5_000_000},
-        resources=TrialResources(cpus=16, gpus=1),
-    ),
-}
+
+def scale_of(
+    description: str,
+    bonuses: Sequence[str] = BONUSES,
+    seeds: Sequence[int] = (0,),
+    resources: TrialResources = ONE_PROCESS,
+    **hyperparameters: Any,
+) -> Scale:
+    """The game with changed hyperparameters."""
+    settings = {"algorithm": "ddppo", "preset": "montezuma", **hyperparameters}
+    return Scale(description, ["MontezumaRevenge"], bonuses, seeds, ["1"], settings=settings, resources=resources)
+
 
 EXPERIMENT = Experiment(
     name="montezuma",
     description="Montezuma's Revenge (the paper's section 3.5).",
-    scales=SCALES,
+    scales={
+        "smoke": scale_of(
+            "one short trial to check that everything works",
+            bonuses=["e3b_x_rnd_montezuma"],
+            total_env_steps=1_024,
+            evaluate_every_steps=0,
+            num_envs_per_env_runner=4,
+            warm_up_steps=32,
+        ),
+        "laptop": scale_of(
+            "16 envs, a million steps per trial; hours on two cores, and too short to leave the first rooms",
+            total_env_steps=1_000_000,
+            num_envs_per_env_runner=16,
+            warm_up_steps=640,
+        ),
+        "paper": scale_of(
+            "128 envs × 128 steps per rollout, 200 million steps per trial",
+            seeds=range(5),
+            resources=TrialResources(cpus=16, gpus=1),
+            evaluate_every_steps=5_000_000,
+        ),
+    },
     default_scale="laptop",
     metric="episode_rooms",
 )

@@ -1,10 +1,10 @@
-"""How much structure contexts share: V*_{ψ,c}, its average cosine similarity, and the bonus it predicts.
+"""How much structure contexts share: the average cosine similarity of V*_{ψ,c}, and the bonus it predicts.
 
     python experiments/shared_structure.py [TASK …] [--features position,message] [--contexts 1,3,5,10,inf]
                                            [--out DIR] [--quick] [--seed N] [--results PATH]
 
-Writes index.html, similarity.csv, readings.csv, prediction.csv and figures/ (PNG, SVG). No training is done: positions
-come from graph search with NetHack's own rule of movement, messages from playing the real game.
+Writes index.html, similarity.csv, readings.csv, prediction.csv and figures/ (PNG, SVG). Nothing is trained: values of
+positions come from graph search with NetHack's movement rules, values of messages from playing the game.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from bonuslab.platform.pictures.table import print_table
 from bonuslab.platform.run.versions import git_commit
 
 TASKS = ("MultiRoom-N6-Lava", "KeyRoom-S10", "Corridor-R5", "MultiRoom-N4-Locked", "MultiRoom-N6-LavaMonsters")
-"""The environments of the paper's count tables, of section 3 and of the appendix."""
+"""Environments of the paper's count tables, in section 3 and the appendix."""
 OUT = Path("runs/shared_structure")
 PACKAGES = ("bonuslab", "nle", "minihack", "numpy")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Sample, compare, draw and write."""
+    """Sample value functions, compare them, and write figures and tables."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         return _study(_parser().parse_args(words), words)
@@ -59,8 +59,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--contexts", default="1,3,5,10,inf", metavar="LIST", help="default 1,3,5,10,inf")
     parser.add_argument("--out", type=Path, default=OUT, metavar="DIR", help=f"default {OUT}")
     parser.add_argument("--quick", action="store_true", help="fewer contexts and episodes: about a minute")
-    parser.add_argument("--seed", type=int, default=0, help="of the sampled contexts (default 0)")
-    parser.add_argument("--results", type=Path, metavar="PATH", help="CSV or grid folder with outcomes of training")
+    parser.add_argument("--seed", type=int, default=0, help="random seed of the sampled contexts (default 0)")
+    parser.add_argument("--results", type=Path, metavar="PATH", help="training results: a CSV or a grid's folder")
     return parser
 
 
@@ -70,15 +70,15 @@ def _study(arguments: argparse.Namespace, words: list[str]) -> int:
     features = parse_features(arguments.features)
     counts = tuple(dict.fromkeys(parse_count(text) for text in arguments.contexts.split(",") if text.strip()))
     if not counts or arguments.seed < 0:
-        raise InvalidInput("--contexts names no number, or --seed is below 0")
+        raise InvalidInput("--contexts is empty or --seed is negative")
     outcomes = read_outcomes(arguments.results) if arguments.results else study_outcomes()
     folder: Path = arguments.out
     _make(folder)
 
-    def tell(line: str) -> None:
+    def log(line: str) -> None:
         print(f"{time.monotonic() - started:5.0f} s  {line}", flush=True)
 
-    estimates = Estimates(QUICK if arguments.quick else FULL, arguments.seed, tell)
+    estimates = Estimates(QUICK if arguments.quick else FULL, arguments.seed, log)
     found: dict[tuple[str, str], tuple[Sample, list[Similarity]]] = {}
     for task in tasks:
         for feature in features:
@@ -87,7 +87,7 @@ def _study(arguments: argparse.Namespace, words: list[str]) -> int:
     rows = [page.similarity_row(sample, one) for sample, several in found.values() for one in several]
     _print(rows)
 
-    tell("drawing")
+    log("drawing figures")
     facts = [page.sample_facts(sample, figures.draw(sample, folder / "figures")) for sample, _ in found.values()]
     names = [page.count_text(count) for count in counts]
     figures.draw_similarity({key: several for key, (_, several) in found.items()}, names, folder / "figures")
@@ -129,12 +129,12 @@ def _study(arguments: argparse.Namespace, words: list[str]) -> int:
         seconds=time.monotonic() - started,
         **origin,
     )
-    tell(f"wrote {folder / 'index.html'}")
+    log(f"wrote {folder / 'index.html'}")
     return 0
 
 
 def _of(found: dict[tuple[str, str], tuple[Sample, list[Similarity]]], outcomes: list[Outcome]) -> list[Outcome]:
-    """Outcomes in settings whose value functions were sampled."""
+    """The outcomes whose value functions were sampled."""
     tasks = {task for task, _ in found}
     return [
         outcome

@@ -1,16 +1,14 @@
-"""Does a long run keep its memory? Trains with the laptop's resources and watches every process of the run.
+"""Does a long run leak memory? Trains with `--resources laptop` and watches every process of the run.
 
     python experiments/soak.py [TASK] [--bonus TEXT] [--minutes 30]
 
-Every minute prints for each role the memory in RAM and, in brackets, the part that belongs to its processes alone, in
-MB. At the end come the growth of that part from the first third of the time to the last, and each role's CPU use:
-raylet and gcs only pass messages and should be close to idle. Exit status 1 says that memory has grown or training
-has failed.
+Prints every minute the resident memory of each role and, in brackets, the private part of it, in MB. Ends with the
+growth of private memory from the first third of the time to the last, and each role's CPU use: raylet and gcs only
+pass messages and should be close to idle. Exit status 1: memory has grown or training has failed.
 
-Results to expect: on 2 cores with other work, 30 minutes and 2.15 million steps, private memory of the first and last
-ten minutes: driver and learner 445 → 465 MB (+4.5 %: 427 in the first minute, 454 in
-the tenth, 450 to 476 in the last ten), runner 459 → 463, bonus
-500 → 474, raylet and gcs 325 → 335.
+Results to expect (2 cores with other load, 30 minutes, 2.15 million steps), private memory of the first and last ten
+minutes: driver and learner 445 → 465 MB (+4.5 %: 427 in the first minute, 454 in the tenth, 450 to 476 in the last
+ten), runner 459 → 463, bonus 500 → 474, raylet and gcs 325 → 335.
 """
 
 from __future__ import annotations
@@ -28,22 +26,23 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
+from bonuslab.envs.errors import InvalidInput
 from bonuslab.experiments.benchmarks.process_memory import PROC, ROLES, Usage, usage_by_role
-from bonuslab.platform.run.rows import STEPS, read_rows
+from bonuslab.platform.run.find import find
+from bonuslab.platform.run.rows import STEPS
 
 Sample = Mapping[str, Usage]
 SAMPLE_SECONDS = 5.0
 TOLERANCE = 0.05
-"""Growth from the first to the last third that still counts as flat, as a share of the first."""
-PATIENCE_SECONDS = 60.0
-"""How long training may take to stop."""
-WITHOUT_END = 10**12
-"""Steps; the clock ends the run."""
+"""Relative growth from the first to the last third that still counts as flat."""
+STOP_TIMEOUT_SECONDS = 60.0
+ENDLESS_STEPS = 10**12
+"""The clock ends the run."""
 
 
 @dataclass(frozen=True)
 class Growth:
-    """The private memory of one role: means over the first and the last third of the samples."""
+    """Private memory of one role: means over the first and the last third of the samples."""
 
     first_mb: float
     last_mb: float
@@ -56,18 +55,18 @@ class Growth:
 
     @property
     def share(self) -> float:
-        """Growth as a share of what there was."""
+        """Relative growth."""
         return self.last_mb / self.first_mb - 1
 
     @property
     def flat(self) -> bool:
-        """Whether it grew no more than the tolerance allows; less than before is flat too."""
+        """Whether growth is within the tolerance; shrinking is flat too."""
         return self.share <= TOLERANCE
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run of `bonuslab train` in a process of its own."""
+    """A run of `bonuslab train` in its own process."""
 
     process: subprocess.Popen
     folder: Path
@@ -75,30 +74,33 @@ class Run:
     @property
     def steps(self) -> int:
         """Environment steps so far; 0 before the first update."""
-        rows = [row for table in self.folder.glob("trials/*/progress.csv") for row in read_rows(table)]
-        return int(rows[-1][STEPS]) if rows else 0
+        try:
+            rows = find(self.folder).require_trial().rows()
+        except InvalidInput:  # not written yet
+            return 0
+        return 0 if rows.empty else int(rows[STEPS].iloc[-1])
 
     @property
-    def going(self) -> bool:
-        """Whether training goes on."""
+    def is_running(self) -> bool:
+        """Whether training is still running."""
         return self.process.poll() is None
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Train, watch, judge."""
+    """Train, watch, report."""
     parser = argparse.ArgumentParser(description="Watch the memory of a long run.")
     parser.add_argument("task", nargs="?", default="MultiRoom-N6-Lava", help="default: MultiRoom-N6-Lava")
     parser.add_argument("--bonus", default="e3b * rnd", metavar="TEXT", help='default: "e3b * rnd"')
-    parser.add_argument("--minutes", type=float, default=30.0, help="from the first update on (default 30)")
+    parser.add_argument("--minutes", type=float, default=30.0, help="from the first update (default 30)")
     arguments = parser.parse_args(argv)
     if arguments.minutes * 60 < 3 * SAMPLE_SECONDS:
-        parser.error(f"--minutes must be at least {3 * SAMPLE_SECONDS / 60:g}, a sample in every third")
+        parser.error(f"--minutes must be at least {3 * SAMPLE_SECONDS / 60:g}: one sample per third")
     if not (PROC / "self" / "smaps_rollup").exists():
-        parser.error("memory is read from /proc/<pid>/smaps_rollup, which only Linux has")
+        parser.error("this needs /proc/<pid>/smaps_rollup, which only Linux has")
     with training(arguments.task, arguments.bonus) as run:
         samples = watch(run, arguments.minutes * 60)
-        if not run.going:
-            print(f"training has ended by itself with status {run.process.returncode}", file=sys.stderr)
+        if not run.is_running:
+            print(f"training exited with status {run.process.returncode}", file=sys.stderr)
             return run.process.returncode or 1
     return report(samples)
 
@@ -109,8 +111,8 @@ def training(task: str, bonus: str) -> Iterator[Run]:
     with tempfile.TemporaryDirectory(prefix="bonuslab-soak-") as folder:
         out = Path(folder) / "run"
         words = ["train", task, "--bonus", bonus, "--resources", "laptop", "--out", str(out)]
-        words += ["--steps", str(WITHOUT_END), "--evaluate-every", "0"]
-        # A session of its own, so that Ctrl-C reaches this program alone, which then stops the run in good order.
+        words += ["--steps", str(ENDLESS_STEPS), "--evaluate-every", "0"]
+        # In a new session, so that Ctrl-C reaches only this program, which then stops the run cleanly.
         process = subprocess.Popen(
             [sys.executable, "-m", "bonuslab.platform.cli.main", *words],
             stdout=subprocess.DEVNULL,
@@ -121,28 +123,28 @@ def training(task: str, bonus: str) -> Iterator[Run]:
         finally:
             process.send_signal(signal.SIGINT)
             try:
-                process.wait(PATIENCE_SECONDS)
+                process.wait(STOP_TIMEOUT_SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
 
 
 def watch(run: Run, seconds: float) -> list[Sample]:
-    """Samples at equal intervals from the first update on, with a line printed every minute."""
+    """Sample at equal intervals from the first update; print a line every minute."""
     print("waiting for the first update", flush=True)
-    while run.going and not run.steps:
+    while run.is_running and not run.steps:
         time.sleep(1)
     samples: list[Sample] = []
-    a_minute = round(60 / SAMPLE_SECONDS)
-    while run.going and len(samples) < seconds / SAMPLE_SECONDS:
+    per_minute = round(60 / SAMPLE_SECONDS)
+    while run.is_running and len(samples) < seconds / SAMPLE_SECONDS:
         time.sleep(SAMPLE_SECONDS)
         samples.append(usage_by_role(run.process.pid))
-        if len(samples) % a_minute == 0:
-            print(line(len(samples) // a_minute, run.steps, samples[-a_minute:]), flush=True)
+        if len(samples) % per_minute == 0:
+            print(line(len(samples) // per_minute, run.steps, samples[-per_minute:]), flush=True)
     return samples
 
 
 def line(minute: int, steps: int, samples: Sequence[Sample]) -> str:
-    """One minute's means."""
+    """Means over one minute, as a line of text."""
     parts = [f"{minute:4d} min {steps:11,} steps"]
     for role in ROLES:
         resident, private = (fmean(values(samples, role, name)) for name in ("resident_mb", "anonymous_mb"))
@@ -165,12 +167,12 @@ def report(samples: Sequence[Sample]) -> int:
 
 
 def values(samples: Sequence[Sample], role: str, name: str) -> list[float]:
-    """One number of a role over time; 0 while it has no process."""
+    """One quantity of a role over time; 0 while it has no process."""
     return [getattr(sample.get(role, Usage()), name) for sample in samples]
 
 
 def cpu_share(cpu_seconds: Sequence[float]) -> float:
-    """Cores used on average; a process that has ended takes its time out of the sum, which does not count."""
+    """Cores used on average. When a process exits, the sum drops by its time; drops are ignored."""
     used = sum(max(0.0, after - before) for before, after in pairwise(cpu_seconds))
     return used / (SAMPLE_SECONDS * (len(cpu_seconds) - 1))
 

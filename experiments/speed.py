@@ -1,8 +1,8 @@
-"""Speed of every part, each beside a peer measured in the same run.
+"""Benchmarks: each part of bonuslab beside a peer, most of them measured in the same run.
 
     python experiments/speed.py envs [bonuses …] [--quick] [--json FILE]
 
-Ratios above 1 mean that ours is better. Nothing here asserts an absolute time: machines differ.
+Ratios above 1 mean that ours is better. No absolute time is asserted: machines differ.
 """
 
 from __future__ import annotations
@@ -14,19 +14,18 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
 from bonuslab.experiments.benchmarks.measurement import Measurement
+from bonuslab.platform.pictures.table import print_table
 
 PARTS = ("envs", "bonuses", "networks", "impala", "ddppo", "apartments")
+HEADERS = ("measured", "ours", "peer", "unit", "ratio")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure the named parts, print a table, and write it as JSON if asked."""
-    parser = argparse.ArgumentParser(description="Measure speed against peers, in ratios.")
+    """Run the named benchmarks, print a table, and write it as JSON on request."""
+    parser = argparse.ArgumentParser(description="Benchmark parts of bonuslab against peers.")
     parser.add_argument("parts", nargs="+", choices=PARTS, metavar="PART", help=f"one or more of {', '.join(PARTS)}")
-    parser.add_argument("--quick", action="store_true", help="fewer repetitions: under a minute a part")
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions: under a minute per part")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write a list of name, ours, peer, unit, ratio")
     arguments = parser.parse_args(argv)
     if arguments.json and not arguments.json.resolve().parent.is_dir():
@@ -36,19 +35,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     for part in arguments.parts:
         module = importlib.import_module(f"bonuslab.experiments.benchmarks.{part}")
         measurements += module.run(quick=arguments.quick)
-    _print(measurements)
+    print_table(HEADERS, [_row(item) for item in measurements], numbers=("ours", "peer", "ratio"))
     if arguments.json:
         arguments.json.write_text(json.dumps([item.row() for item in measurements], indent=1) + "\n")
     return 0
 
 
-def _print(measurements: list[Measurement]) -> None:
-    table = Table("measured", "ours", "peer", "unit", "ratio")
-    for item in measurements:
-        peer = "" if item.peer is None else f"{item.peer:,.4g}"
-        ratio = "" if item.ratio is None else f"{item.ratio:.2f}×"
-        table.add_row(item.name, f"{item.ours:,.4g}", peer, item.unit, ratio)
-    Console().print(table)
+def _row(item: Measurement) -> tuple[str, ...]:
+    peer = "" if item.peer is None else f"{item.peer:,.4g}"
+    ratio = "" if item.ratio is None else f"{item.ratio:.2f}×"
+    return item.name, f"{item.ours:,.4g}", peer, item.unit, ratio
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""From a policy to fragments: rollouts, runners and evaluation."""
+"""Acting: rollouts, env runners and evaluation."""

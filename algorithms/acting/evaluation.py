@@ -1,4 +1,4 @@
-"""Evaluation: whole episodes on held-out contexts, greedy and sampled, without any bonus."""
+"""Evaluation: full episodes on held-out contexts, greedy and sampled, without a bonus."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ EVALUATION_ENVS = 16
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a number of episodes came to."""
+    """The episodes of one evaluation."""
 
     episodes: list[FinishedEpisode]
 
     def metrics(self) -> dict[str, float]:
-        """Means over the episodes, those of the environment's own metrics included."""
-        own = {name: float(np.mean([episode.metrics[name] for episode in self.episodes])) for name in self._own_names()}
+        """Means over the episodes, including the environment's own metrics."""
+        shared = set.intersection(*(set(episode.metrics) for episode in self.episodes))
         returns = np.array([episode.total_reward for episode in self.episodes])
         return {
             "episode_return_mean": float(returns.mean()),
@@ -32,27 +32,28 @@ class Evaluation:
             "episode_len_mean": float(np.mean([episode.length for episode in self.episodes])),
             "win_rate": float(np.mean([episode.end_status == "won" for episode in self.episodes])),
             "num_episodes": float(len(self.episodes)),
-            **own,
+            **{
+                name: float(np.mean([episode.metrics[name] for episode in self.episodes]))
+                for name in self.episodes[0].metrics
+                if name in shared
+            },
         }
-
-    def _own_names(self) -> list[str]:
-        return [name for name in self.episodes[0].metrics if all(name in episode.metrics for episode in self.episodes)]
 
 
 @torch.inference_mode()
 def evaluate(network: PolicyNetwork, envs: VectorEnv, num_episodes: int, greedy: bool, seed: int) -> Evaluation:
-    """Play until every environment has its share of `num_episodes`.
+    """Play `num_episodes` episodes, split evenly among the envs.
 
-    Each environment's first episodes count, not the first to finish anywhere: those would be the short ones.
+    Each env contributes its first episodes: the first to finish overall would be biased towards short ones.
     """
     share = -(-num_episodes // envs.num_envs)
-    wanted = [min(share, num_episodes - share * env_index) for env_index in range(envs.num_envs)]
+    remaining = [min(share, num_episodes - share * env_index) for env_index in range(envs.num_envs)]
     random = torch.Generator().manual_seed(seed)
     observations: dict[str, Any] = envs.reset()
     first = np.ones(envs.num_envs, bool)
     state = network.initial_state(envs.num_envs)
     done: list[FinishedEpisode] = []
-    while any(count > 0 for count in wanted):
+    while any(count > 0 for count in remaining):
         tensors = {key: torch.from_numpy(rows) for key, rows in observations.items()}
         output = network.act(tensors, torch.from_numpy(first), state)
         state = output.state
@@ -60,14 +61,14 @@ def evaluate(network: PolicyNetwork, envs: VectorEnv, num_episodes: int, greedy:
         step = envs.step(action.numpy())
         observations, first = step.observations, step.terminated | step.truncated
         for episode in step.finished:
-            if wanted[episode.env_index] > 0:
+            if remaining[episode.env_index] > 0:
                 done.append(episode)
-            wanted[episode.env_index] -= 1
+            remaining[episode.env_index] -= 1
     return Evaluation(done)
 
 
 def evaluate_modes(network: PolicyNetwork, config: Any, episodes: int, seed: int) -> dict[str, dict[str, float]]:
-    """Metrics of a greedy and of a sampled evaluation, both on the same held-out contexts."""
+    """Metrics of a greedy and a sampled evaluation on the same held-out contexts."""
     results = {}
     for mode in ("greedy", "sampled"):
         settings = {**config.env_config, "seed": seed}

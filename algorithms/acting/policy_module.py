@@ -1,4 +1,4 @@
-"""The policy network as an RLlib module: what runners act with and learners train."""
+"""The policy network as an RLModule, shared by runners and learners."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ray.rllib.core.rl_module.torch.torch_rl_module import TorchRLModule
 from bonuslab.algorithms.networks import PolicyNetwork, build_policy
 
 NEXT_VALUE = "next_value"
-"""Key of V(s_{t+1}) of the true next state, in the output of `forward_train`."""
+"""Key in the output of `forward_train`: V of the true next state s_{t+1}."""
 
 
 class PolicyModule(TorchRLModule):
-    """A `PolicyNetwork` of the family named in `model_config["family"]`, with `recurrent` and `num_values`."""
+    """A `PolicyNetwork`; `model_config` has its `family`, `recurrent` and optionally `num_values`."""
 
     network: PolicyNetwork
 
     def setup(self) -> None:
-        """Build the network from the spaces."""
+        """Build the network for the spaces."""
         self.network = build_policy(
             self.model_config["family"],
             self.observation_space,
@@ -30,14 +30,14 @@ class PolicyModule(TorchRLModule):
         )
 
     def _forward(self, batch: dict[str, Any], **_: Any) -> dict[str, torch.Tensor]:
-        """Logits [T, N, A], values [T, N] and values of the true next states [T, N] of a fragment's tensors."""
+        """Logits [T, N, A], values [T, N] and values of the true next states [T, N] for a fragment's tensors."""
         output = self.network.unroll(batch[Columns.OBS], batch["first"], batch["state"])
         next_value = output.value[1:].detach().clone()
         if len(batch["final_index"]):
             step, env_index = batch["final_index"].unbind(1)
-            going_on = torch.zeros_like(step, dtype=torch.bool)
+            first = torch.zeros_like(step, dtype=torch.bool)
             with torch.no_grad():
-                finals = self.network.act(batch["finals"], going_on, batch["final_state"])
+                finals = self.network.act(batch["finals"], first, batch["final_state"])
             next_value[step, env_index] = finals.value
         return {
             Columns.ACTION_DIST_INPUTS: output.logits[:-1],

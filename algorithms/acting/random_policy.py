@@ -1,4 +1,4 @@
-"""A policy that looks at nothing: what observation normalisers are shown before training."""
+"""A uniform random policy, for initialising observation normalisers before training."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class _Blind(Encoder):
 
 
 def uniform_policy(num_actions: int) -> PolicyNetwork:
-    """Every action with the same probability, everywhere."""
+    """A policy that ignores observations and gives all actions equal probability."""
     network = PolicyNetwork(_Blind(), num_actions, core_size=None)
     nn.init.zeros_(network.policy_head.weight)
     nn.init.zeros_(network.policy_head.bias)

@@ -1,4 +1,4 @@
-"""Acting: N environments and one policy network fill fragments, one batched forward pass a step."""
+"""Rollouts: a vector env and a policy network fill fragments, with one batched forward pass per step."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from bonuslab.envs.vector_env import FinishedEpisode, VectorEnv
 
 State = tuple[torch.Tensor, ...]
 ENVS_PER_RUNNER = 1 << 20
-"""Environment numbers of runner k start at k times this."""
-EPISODES_PER_LIFE = 1 << 32
-"""Episode numbers of a runner's life k start at k times this, so that no two lives share one."""
+"""Env indices of runner k start at k times this."""
+EPISODES_PER_INCARNATION = 1 << 32
+"""Episode numbers of a runner's incarnation k start at k times this, so a restarted runner reuses none."""
 Stop = Callable[[int], bool]
-"""Asked before each step with the number of steps taken so far; true ends the fragment there."""
+"""Called before each step with the number of steps taken so far; returning True ends the fragment."""
 VALUE, NEXT_VALUE, FOLLOWING_VALUE = "value", "next_value", "following_value"
-"""Columns of recorded values: V(s_t), V of the true s_{t+1}, and V of the next row, across ends of episodes too."""
+"""Columns of recorded values: V(s_t), V of the true s_{t+1}, and V of the next row, even across episode ends."""
 
 
 class Rollout:
-    """The running episodes of N environments under one policy; `collect` gives the next fragment."""
+    """Episodes in progress in a vector env under one policy; `collect` returns the next fragment."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class Rollout:
         runner: int,
         seed: int,
         keep_features: bool,
-        life: int = 0,
+        incarnation: int = 0,
         keep_values: bool = False,
     ) -> None:
         self.network = network
@@ -43,7 +43,7 @@ class Rollout:
         self._env_indices = runner * ENVS_PER_RUNNER + np.arange(envs.num_envs)
         self._random = torch.Generator().manual_seed(seed)
         self._sequence = 0
-        self._episode = np.full(envs.num_envs, life * EPISODES_PER_LIFE, np.int64)
+        self._episode = np.full(envs.num_envs, incarnation * EPISODES_PER_INCARNATION, np.int64)
         self._first = np.ones(envs.num_envs, bool)
         self._observations = envs.reset()
         self._state = network.initial_state(envs.num_envs)
@@ -52,7 +52,7 @@ class Rollout:
     def collect(
         self, num_steps: int, weights_version: int = 0, stop: Stop | None = None
     ) -> tuple[Fragment, list[FinishedEpisode]]:
-        """Play `num_steps` steps in every environment, or fewer if `stop` says so."""
+        """Play `num_steps` steps in every env, or fewer if `stop` returns True."""
         T, N = num_steps, self._envs.num_envs
         rows = {key: np.empty((T + 1, *value.shape), value.dtype) for key, value in self._observations.items()}
         for key, value in self._observations.items():
@@ -75,7 +75,7 @@ class Rollout:
             if stop is not None and stop(t):
                 T = t
                 break
-            output = self._look({key: value[t] for key, value in rows.items()}, first[t], self._state)
+            output = self._act({key: value[t] for key, value in rows.items()}, first[t], self._state)
             self._state = output.state
             logits[t] = _array(output.logits)
             action[t] = sample(torch.from_numpy(logits[t]), self._random).numpy()
@@ -108,7 +108,7 @@ class Rollout:
             context=context[: T + 1],
             env_index=self._env_indices,
             sequence=np.full(N, self._sequence, np.int64),
-            finals=stack_finals(finished, rows),
+            finals=_stack_finals(finished, rows),
             final_index=np.array(final_index, np.int64).reshape(-1, 2),
             state=initial_state,
             final_state=self._stack_states(final_states),
@@ -116,12 +116,12 @@ class Rollout:
             weights_version=weights_version,
         )
         if self._keep_values:
-            fragment.extra |= self._values_of(fragment, values)
+            fragment.extra |= self._value_columns(fragment, values)
         self._sequence += 1
         return fragment, finished
 
     def get_state(self) -> dict[str, Any]:
-        """All that is needed to play on exactly as if nothing had happened."""
+        """Everything needed to resume exactly."""
         return {
             "envs": self._envs.get_state(),
             "random": self._random.get_state(),
@@ -133,37 +133,37 @@ class Rollout:
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """The inverse of `get_state`: the environments replay their running episodes."""
+        """Restore `get_state`; the envs replay their unfinished episodes."""
         observations = self._envs.set_state(state["envs"])
         self._random.set_state(state["random"])
         self._sequence = state["sequence"]
         self._episode, self._first = state["episode"], state["first"]
         self._observations = state["observations"]
         self._state = state["state"]
-        new = getattr(self._envs, "restarted", None)  # [N] bool: environments that cannot replay begin a new episode
+        new = getattr(self._envs, "restarted", None)  # [N] bool: envs that could not replay theirs
         if new is not None and new.any():
             self._first, self._episode = self._first | new, self._episode + (new & ~self._first)
             self._observations = {key: rows.copy() for key, rows in self._observations.items()}
             for key, rows in self._observations.items():
                 rows[new] = observations[key][new]
 
-    def _look(self, observations: dict[str, np.ndarray], first: np.ndarray, state: State) -> PolicyOutput:
-        """What the network says about one step; arrays go to wherever it lives."""
+    def _act(self, observations: dict[str, np.ndarray], first: np.ndarray, state: State) -> PolicyOutput:
+        """The network's output for one step, computed on its device."""
         device = self.network.policy_head.weight.device
         return self.network.act(
             as_tensors(observations, device), torch.as_tensor(first, device=device), tuple(x.to(device) for x in state)
         )
 
-    def _values_of(self, fragment: Fragment, recorded: list[np.ndarray]) -> dict[str, np.ndarray]:
-        """The columns VALUE, NEXT_VALUE and FOLLOWING_VALUE: only the last row and final states must be looked at."""
+    def _value_columns(self, fragment: Fragment, recorded: list[np.ndarray]) -> dict[str, np.ndarray]:
+        """VALUE, NEXT_VALUE and FOLLOWING_VALUE; only the last row and final states need another forward pass."""
         last = {key: rows[-1] for key, rows in fragment.observations.items()}
-        values = np.stack([*recorded, _array(self._look(last, fragment.first[-1], self._state).value)])
+        values = np.stack([*recorded, _array(self._act(last, fragment.first[-1], self._state).value)])
         after = values[1:].copy()
         if len(fragment.final_index):
-            going_on = np.zeros(len(fragment.final_index), bool)
+            first = np.zeros(len(fragment.final_index), bool)
             states = tuple(torch.from_numpy(part) for part in fragment.final_state)
             step, env_index = fragment.final_index.T
-            after[step, env_index] = _array(self._look(fragment.finals, going_on, states).value)
+            after[step, env_index] = _array(self._act(fragment.finals, first, states).value)
         return {VALUE: values[:-1], NEXT_VALUE: after, FOLLOWING_VALUE: values[1:]}
 
     def _stack_states(self, states: list[tuple[torch.Tensor, ...]]) -> tuple[np.ndarray, ...]:
@@ -173,7 +173,7 @@ class Rollout:
         return tuple(_array(torch.stack(parts, 1)) for parts in zip(*states, strict=True))
 
     def _last_features(self, features: list[np.ndarray], rows: dict[str, np.ndarray]) -> np.ndarray:
-        """[T + 1, N, d]: the recorded encodings and that of the last row, which nobody has acted on yet."""
+        """[T + 1, N, d]: the recorded features, and those of the last row, which has no action yet."""
         last = self.network.encoder(
             as_tensors({key: value[-1] for key, value in rows.items()}, self.network.policy_head.weight.device)
         )
@@ -185,12 +185,12 @@ def _array(tensor: torch.Tensor) -> np.ndarray:
 
 
 def sample(logits: torch.Tensor, random: torch.Generator) -> torch.Tensor:
-    """[N]: one action an environment, drawn from softmax(logits)."""
+    """[N]: one action per env, drawn from softmax(logits)."""
     return torch.multinomial(torch.softmax(logits, -1), 1, generator=random).squeeze(-1)
 
 
-def stack_finals(finished: list[FinishedEpisode], rows: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """[F, ...]: the true last observations, or empty arrays of the right shape."""
+def _stack_finals(finished: list[FinishedEpisode], rows: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """[F, ...]: final observations, or empty arrays of the right shape."""
     if not finished:
         return {key: np.empty((0, *value.shape[2:]), value.dtype) for key, value in rows.items()}
     return {key: np.stack([ended.final_observation[key] for ended in finished]) for key in rows}

@@ -1,4 +1,4 @@
-"""RLlib's EnvRunner around a `Rollout`: the process that plays."""
+"""RLlib's EnvRunner around a `Rollout`."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from bonuslab.algorithms.acting.rollout import Rollout, Stop
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.envs.catalogue import make_vector_env
 
-STREAMS_PER_LIFE = 1_000_003
-"""More than there are runners, so that no two lives of any two runners share their random numbers."""
+STREAMS_PER_INCARNATION = 1_000_003
+"""More than the number of runners, so no two incarnations of any two runners share a random stream."""
 
 
 class Failure:
-    """What a runner hands back in place of a fragment when its environment or policy raised.
+    """Returned by a runner in place of a fragment if its environment or policy raised.
 
-    RLlib kills a worker whose method raises and shows its user "actor died"; the real message would be lost.
+    RLlib kills an actor whose method raises and reports only "actor died", which would hide the real error.
     """
 
     def __init__(self, error: BaseException, kind: str = "runner") -> None:
@@ -42,18 +42,18 @@ class Failure:
         self.details = "".join(traceback.format_exception(error))
 
     def raise_here(self) -> NoReturn:
-        """Raise the exception's message in this process, with the other's traceback as a note."""
+        """Raise the error in this process, with the original traceback as a note."""
         error = RunnerError(f"a {self.kind} failed: {self.text}")
         error.add_note(self.details)
         raise error
 
 
 class RunnerError(RuntimeError):
-    """An exception in a runner, as the driver raises it."""
+    """An exception in a runner, re-raised in the driver."""
 
 
 class EpisodeSummary(NamedTuple):
-    """What results need to know of a finished episode."""
+    """The part of a finished episode that results report."""
 
     total_reward: float
     length: int
@@ -62,10 +62,10 @@ class EpisodeSummary(NamedTuple):
 
 
 class FragmentRunner(EnvRunner, Checkpointable):
-    """Plays N environments and hands out fragments by reference."""
+    """Steps a vector env; fragments are returned by reference."""
 
     keep_values = False
-    """Whether fragments carry the policy's values."""
+    """Whether fragments contain the policy's values."""
     worker_index: int
     num_env_steps_sampled_lifetime: int
 
@@ -81,12 +81,12 @@ class FragmentRunner(EnvRunner, Checkpointable):
         self._begin()
 
     def make_env(self) -> None:
-        """The envs this runner plays; each runner, and each life of a runner, draws its own stream of contexts."""
+        """Create the vector env; every runner and every incarnation of it draws its own stream of contexts."""
         self.env = make_vector_env(
             self.config.env,
             num_envs=self.config.num_envs_per_env_runner,
             seed=self.config.seed or 0,
-            stream=self.worker_index + STREAMS_PER_LIFE * self._incarnation,
+            stream=self.worker_index + STREAMS_PER_INCARNATION * self._incarnation,
             **self.config.env_config,
         )
 
@@ -95,24 +95,24 @@ class FragmentRunner(EnvRunner, Checkpointable):
             self.env,
             self.module.network,
             runner=self.worker_index,
-            seed=(self._seed or 0) + STREAMS_PER_LIFE * (1 + self._incarnation),
+            seed=(self._seed or 0) + STREAMS_PER_INCARNATION * (1 + self._incarnation),
             keep_features=self.config.needs_policy_features(),
-            life=self._incarnation,
+            incarnation=self._incarnation,
             keep_values=self.keep_values,
         )
 
     def make_module(self) -> None:
-        """The policy this runner acts with."""
+        """Create the policy."""
         spec = self.config.get_rl_module_spec(spaces=self.get_spaces(), inference_only=True)
         self.module: PolicyModule = spec.build()
 
     def get_spaces(self) -> dict[str, tuple[gym.Space, gym.Space]]:
-        """One environment's spaces."""
+        """Spaces of a single env."""
         spaces = (self.env.observation_space, self.env.action_space)
         return {INPUT_ENV_SPACES: spaces, DEFAULT_MODULE_ID: spaces}
 
     def sample(self, stop: Stop | None = None, **_: Any) -> Fragment:
-        """The next fragment; its episodes wait for `take_episodes`."""
+        """Collect the next fragment; `take_episodes` returns its finished episodes."""
         fragment, finished = self.rollout.collect(self.config.rollout_fragment_length, self._weights_version, stop)
         steps = fragment.action.size
         self.num_env_steps_sampled_lifetime += steps
@@ -129,12 +129,12 @@ class FragmentRunner(EnvRunner, Checkpointable):
         return fragment
 
     def take_episodes(self) -> list[EpisodeSummary]:
-        """The episodes that ended since the last call."""
+        """Episodes finished since the last call."""
         episodes, self._episodes = self._episodes, []
         return episodes
 
     def sample_with_episodes_and_metrics(self) -> tuple[Any, list[EpisodeSummary], Any]:
-        """A reference to the next fragment (or a `Failure`), the episodes that ended in it, and metrics."""
+        """A reference to the next fragment (or a `Failure`), its finished episodes, and metrics."""
         try:
             fragment = self.sample()
         except Exception as error:
@@ -152,7 +152,7 @@ class FragmentRunner(EnvRunner, Checkpointable):
         not_components: str | Collection[str] | None = None,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        """Counters, running episodes, and the weights unless they are left out."""
+        """Counters, episodes in progress, and the weights unless excluded."""
         state: dict[str, Any] = {
             NUM_ENV_STEPS_SAMPLED_LIFETIME: self.num_env_steps_sampled_lifetime,
             "rollout": self.rollout.get_state(),
@@ -163,14 +163,14 @@ class FragmentRunner(EnvRunner, Checkpointable):
         return state
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over weights, running episodes and counters, whichever are given."""
+        """Load weights, episodes in progress and counters, as far as given."""
         if COMPONENT_RL_MODULE in state:
             self._set_weights(state[COMPONENT_RL_MODULE], state.get(WEIGHTS_SEQ_NO, 0))
         steps = int(state.get(NUM_ENV_STEPS_SAMPLED_LIFETIME, 0))
         if "rollout" in state:
             self.rollout.set_state(state["rollout"])
         elif steps > 0 and self.num_env_steps_sampled_lifetime == 0:
-            # A runner that joins a run which has begun (it was restarted, or the run was) must not repeat its contexts.
+            # A new runner in a run under way (the runner or the run was restarted) must not repeat its contexts.
             self._incarnation = steps
             self.env.close()
             self.make_env()
@@ -178,7 +178,7 @@ class FragmentRunner(EnvRunner, Checkpointable):
         self.num_env_steps_sampled_lifetime = max(steps, self.num_env_steps_sampled_lifetime)
 
     def _set_weights(self, weights: Any, version: int) -> None:
-        """A version of 0 forces the update; otherwise only newer weights are taken."""
+        """Load weights if they are newer, or if their version is 0."""
         if 0 < version <= self._weights_version:
             return
         if isinstance(weights, ray.ObjectRef):
@@ -187,14 +187,14 @@ class FragmentRunner(EnvRunner, Checkpointable):
         self._weights_version = max(version, self._weights_version)
 
     def get_ctor_args_and_kwargs(self) -> tuple[tuple, dict[str, Any]]:
-        """How RLlib builds this runner again."""
+        """Arguments with which RLlib recreates this runner."""
         return (), {"config": self.config}
 
     def assert_healthy(self) -> None:
-        """The runner is built and can play."""
+        """Raise unless the runner was fully built."""
         if self.env is None or self.module is None:
             raise AssertionError("this runner was not fully built")
 
     def stop(self) -> None:
-        """Close the environments: their game directories go with them."""
+        """Close the envs, which removes their game directories."""
         self.env.close()

@@ -1,1 +1,1 @@
-"""DD-PPO with intrinsic rewards (Wijmans et al., 2020): every worker samples and learns."""
+"""DD-PPO (Wijmans et al., 2020) with intrinsic rewards: every worker acts and learns."""

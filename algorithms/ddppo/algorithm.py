@@ -1,4 +1,4 @@
-"""DD-PPO as an RLlib algorithm: every worker plays and learns; the driver keeps time."""
+"""DD-PPO as an RLlib algorithm: every worker acts and learns; the driver coordinates."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from bonuslab.algorithms.ddppo.workers import LocalWorker, RemoteWorkers
 from bonuslab.algorithms.rllib.algorithm import FragmentAlgorithm
 
 WORKER_RESULTS = "workers"
-"""Key, in results, of how many workers took part and how long they waited for each other."""
+"""Key in results: number of workers, preemption and rollout times."""
 
 
 class DDPPO(FragmentAlgorithm):
-    """Decentralised distributed PPO (Wijmans et al., 2020) with intrinsic rewards; with one worker it is PPO."""
+    """Decentralised distributed PPO with intrinsic rewards; PPO if there is one worker."""
 
     config: DDPPOConfig
 
@@ -35,7 +35,7 @@ class DDPPO(FragmentAlgorithm):
         return DDPPOConfig()
 
     def setup(self, config: DDPPOConfig) -> None:
-        """Start the workers. The driver's own learner holds a copy of the policy, for checkpoints and evaluation."""
+        """Start the workers. The driver's learner is a copy for checkpoints and evaluation."""
         super().setup(config)
         self._restored_bonus: dict[str, Any] | None = None
         self.workers: LocalWorker | RemoteWorkers
@@ -46,7 +46,7 @@ class DDPPO(FragmentAlgorithm):
             self.workers = RemoteWorkers(self.env_runner_group, self.config, lambda: self.env_steps)
 
     def training_step(self) -> None:
-        """Rollouts and one update by all workers; more rollouts if a worker that was lost took the update with it."""
+        """One update by all workers; rollouts are repeated if a lost worker aborts it."""
         self._restored_bonus = None
         if self._updates == 0 and self.config.warm_up_steps:
             self.workers.warm_up()
@@ -63,44 +63,44 @@ class DDPPO(FragmentAlgorithm):
         self._log_episodes()
 
     def restore_env_runners(self, env_runner_group: Any) -> list[int]:
-        """`RemoteWorkers` lets workers back in, with a state that RLlib does not have."""
+        """Do nothing: `RemoteWorkers` readmits workers, with a state that RLlib does not have."""
         return []
 
     def evaluate(self, parallel_train_future: Any = None) -> dict[str, dict[str, float]]:
-        """Play episodes on held-out contexts with the workers' policy."""
-        self._fetch()
+        """Evaluate the workers' policy on held-out contexts."""
+        self._fetch_state()
         return super().evaluate(parallel_train_future)
 
     def get_state(self, *arguments: Any, **options: Any) -> dict[str, Any]:
-        """RLlib's state (in serial mode with the running episodes) and the bonus's."""
-        bonus = self._fetch()["bonus"]
+        """RLlib's state (in serial mode including episodes in progress) and the bonus's."""
+        bonus = self._fetch_state()["bonus"]
         return super().get_state(*arguments, **options) | {"bonus": bonus}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """The inverse of `get_state`. Remote workers begin new episodes, with contexts they have not met."""
+        """The inverse of `get_state`. Remote workers start new episodes, in contexts they have not seen."""
         super().set_state(state)
         self._restored_bonus = state.get("bonus")
-        self._hand_out()
+        self._broadcast_state()
 
     def save_to_path(self, path: str | Path | None = None, **options: Any) -> str:
-        """RLlib's checkpoint of the workers' policy, sealed."""
-        self._fetch()
+        """Write a sealed checkpoint with the workers' current state."""
+        self._fetch_state()
         return super().save_to_path(path, **options)
 
     def restore_from_path(self, path: str | Path, *arguments: Any, **options: Any) -> None:
-        """Restore a checkpoint, and let all workers go on from it."""
+        """Restore a checkpoint on all workers."""
         super().restore_from_path(path, *arguments, **options)
-        self._hand_out()  # RLlib restores the learner after it has called `set_state`
+        self._broadcast_state()  # RLlib restores the learner after it has called `set_state`
 
-    def _fetch(self) -> dict[str, Any]:
-        """Bring the driver's learner up to date; the workers' state."""
+    def _fetch_state(self) -> dict[str, Any]:
+        """Copy the workers' state into the driver's learner and return it."""
         state = self.workers.state()
         if not self.config.serial:
             self.learner_group._learner.set_replica_state(state["learner"])
         return state
 
-    def _hand_out(self) -> None:
-        """Give the driver's learner and the restored bonus to all workers."""
+    def _broadcast_state(self) -> None:
+        """Send the driver's learner and the restored bonus to all workers."""
         if self._restored_bonus is not None:
             learner = self.learner_group.get_state()[COMPONENT_LEARNER]
             self.workers.set_state({"learner": learner, "bonus": self._restored_bonus})
@@ -112,11 +112,11 @@ class DDPPO(FragmentAlgorithm):
         for rollout in collected:
             self._episodes += rollout.episodes
         steps = np.array([rollout.num_steps for rollout in collected])
-        whole = self.config.rollout_fragment_length
+        full = self.config.rollout_fragment_length
         values = {
             "num_workers": float(len(collected)),
-            "preempted_share": float((steps < whole).mean()),
-            "rollout_share": float(steps.mean() / whole),
+            "preempted_share": float((steps < full).mean()),
+            "rollout_share": float(steps.mean() / full),
             "rollout_seconds_mean": float(np.mean([rollout.seconds for rollout in collected])),
             "rollout_seconds_max": float(np.max([rollout.seconds for rollout in collected])),
         }
@@ -125,5 +125,5 @@ class DDPPO(FragmentAlgorithm):
 
 
 def mean_of_each(metrics: list[dict[str, float]]) -> dict[str, float]:
-    """Means, by name, over the workers."""
+    """Means over workers, by name."""
     return {name: float(np.mean([values[name] for values in metrics])) for name in metrics[0]}

@@ -1,7 +1,6 @@
 """DD-PPO's hyperparameters and presets.
 
-`habitat` and `montezuma` are the paper's. `laptop` (MiniHack) and `laptop-pixels` (small pictures) are the same
-algorithm for two cores.
+`habitat` and `montezuma` are the paper's. `laptop` (MiniHack) and `laptop-pixels` (small images) are for two cores.
 """
 
 from __future__ import annotations
@@ -17,18 +16,18 @@ _TWO_HEADS = "used with two value heads"
 
 @dataclass(frozen=True, kw_only=True)
 class DDPPOHyperparameters(Hyperparameters):
-    """Those of every algorithm, PPO's, and how workers wait for each other."""
+    """Hyperparameters of PPO and of the synchronisation of workers."""
 
     clip_param: float = hyperparameter(0.2, "ε of PPO's clipped objective", _TABLE, above=0)
     vf_clip_param: float | None = hyperparameter(
         0.2,
-        "largest change of a value per update before its loss is clipped",
+        "ε of PPO's clipped value loss; none: not clipped",
         "Habitat's baselines",
         above=0,
     )
     num_values: int = hyperparameter(
         1,
-        "value heads; with 2, extrinsic and intrinsic returns are kept apart",
+        "value heads; 2: separate extrinsic and intrinsic returns",
         "Habitat: no extrinsic reward",
         low=1,
         high=2,
@@ -38,13 +37,13 @@ class DDPPOHyperparameters(Hyperparameters):
     extrinsic_advantage_coeff: float = hyperparameter(1.0, "weight of the extrinsic advantage", _TWO_HEADS)
     intrinsic_advantage_coeff: float = hyperparameter(1.0, "weight of the intrinsic advantage", _TWO_HEADS)
     warm_up_steps: int = hyperparameter(
-        0, "random steps per environment that observation normalisers see before training", "Habitat: none"
+        0, "random steps per env to initialise observation normalisers", "Habitat: none"
     )
     sync_fraction: float = hyperparameter(
-        0.6, "fraction of workers after which the others are preempted", "paper, same table", high=1
+        0.6, "fraction of finished workers at which the others are preempted", "paper, same table", high=1
     )
     shortest_rollout: float = hyperparameter(
-        0.25, "fraction of a rollout that even a straggler collects", "Wijmans et al. (2020)", high=1
+        0.25, "minimum fraction of a rollout before preemption", "Wijmans et al. (2020)", high=1
     )
 
 
@@ -90,7 +89,7 @@ MONTEZUMA = preset(
     {
         "network": "paper, appendix Montezuma: convolutions and an MLP",
         "recurrent": "paper, appendix Montezuma: convolutions and an MLP",
-        "adam_epsilon": "PyTorch's default; the table's StableEps is the same number",
+        "adam_epsilon": "PyTorch's default; the table's StableEps is the same value",
         "vf_loss_coeff": "jcwleo's RND: 0.5 × the squared error; ours is of half the squared error",
         "vf_clip_param": "jcwleo's RND: none",
         "num_values": "jcwleo's RND",
@@ -128,7 +127,7 @@ LAPTOP = preset(
     "laptop",
     "small MiniHack tasks on two cores",
     HABITAT,
-    "ours, from a prototype (PPO, T = 32, 64 environments, Adam 1e-3, 3 epochs) and the scale of IMPALA's `laptop`",
+    "ours, from a prototype (PPO, T = 32, 64 envs, Adam 1e-3, 3 epochs) and the scale of IMPALA's `laptop`",
     network="auto",
     lr=1e-3,
     rollout_fragment_length=32,
@@ -148,9 +147,9 @@ LAPTOP = preset(
 )
 LAPTOP_PIXELS = preset(
     "laptop-pixels",
-    "small pictures on two cores",
+    "small images on two cores",
     HABITAT,
-    "ours: `habitat` with a small network, more environments per worker and a larger learning rate",
+    "ours: `habitat` with a small network, more envs per worker and a larger learning rate",
     network="pixels-small",
     lr=5e-4,
     rollout_fragment_length=64,

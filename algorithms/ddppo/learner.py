@@ -1,4 +1,4 @@
-"""DD-PPO's learner: PPO whose gradients and advantages' moments are those of all workers."""
+"""DD-PPO's learner: PPO with gradients and advantage statistics over all workers."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from bonuslab.algorithms.learning.learner import FragmentLearner
 
 
 class PPOLearner(FragmentLearner):
-    """Several clipped passes over one rollout; advantages and targets are fixed before the first.
+    """Several clipped epochs over one rollout; advantages and targets are computed before the first.
 
-    `replicas` are the learners of the other workers. Each takes the same steps: a gradient is the mean over all steps
-    that all workers have truly collected, however short the rollout of one of them was.
+    `collectives` connects it to the learners of the other workers. A gradient is the mean over all steps that the
+    workers collected, so rollouts of any length count by their steps, and all learners stay identical.
     """
 
-    replicas: SingleProcess = SingleProcess()
+    collectives: SingleProcess = SingleProcess()
 
     def prepare(self, fragment: Fragment, tensors: dict[str, Any]) -> dict[str, Any]:
-        """Advantages and targets, from the values recorded while acting."""
+        """Advantages and targets, from the values recorded during the rollout."""
         value, after, following = (self._column(fragment, name) for name in (VALUE, NEXT_VALUE, FOLLOWING_VALUE))
         ends = {"terminated": tensors["terminated"], "done": tensors["terminated"] | tensors["truncated"]}
         settings = self.config.hyperparameters
@@ -45,43 +45,35 @@ class PPOLearner(FragmentLearner):
             )
         if self.config.normalise_advantages:
             advantage = self._normalised(advantage)
-        # The passes need no values of next states: what they are made into is known.
+        # The targets are known, so the epochs need no values of final states.
         unused = {"final_index": tensors["final_index"][:0], "finals": {k: v[:0] for k, v in tensors["finals"].items()}}
         unused["final_state"] = tuple(part[:, :0] for part in tensors["final_state"])
         return {"behaviour_value": value, "advantage": advantage, "target": target, **unused}
 
-    def compute_loss_for_module(
-        self, *, module_id: str, config: Any, batch: dict[str, Any], fwd_out: dict[str, torch.Tensor]
-    ) -> torch.Tensor:
-        """PPO's loss, its parts logged."""
-        loss, parts = ppo_loss(
-            logits=fwd_out[Columns.ACTION_DIST_INPUTS],
-            value=fwd_out[Columns.VF_PREDS],
-            behaviour_logits=batch["behaviour_logits"],
-            behaviour_value=batch["behaviour_value"],
-            action=batch["action"],
-            advantage=batch["advantage"],
-            target=batch["target"],
-            settings=config.hyperparameters,
+    def loss(self, batch: dict[str, Any], outputs: dict[str, torch.Tensor]) -> tuple[torch.Tensor, dict[str, Any]]:
+        """PPO's loss."""
+        columns = ("behaviour_logits", "behaviour_value", "action", "advantage", "target")
+        return ppo_loss(
+            logits=outputs[Columns.ACTION_DIST_INPUTS],
+            value=outputs[Columns.VF_PREDS],
+            settings=self.config.hyperparameters,
+            **{name: batch[name] for name in columns},
         )
-        for name, value in parts.items():
-            self.metrics.log_value((module_id, name), float(value), window=1)
-        return loss
 
     def reduce_gradients(self, parameters: list[torch.nn.Parameter], num_steps: int) -> None:
-        """The mean over the steps of all workers."""
-        self.replicas.average_gradients(parameters, num_steps)
+        """Average over the steps of all workers."""
+        self.collectives.average_gradients(parameters, num_steps)
 
     def set_replica_state(self, state: dict[str, Any]) -> None:
-        """Be a copy of another learner, whatever state this one is in."""
-        self._weights_seq_no = -1  # RLlib would ignore weights that are not newer
-        # Arrays from Ray's object store are shared by all workers of a machine, and optimisers write to theirs.
+        """Become a copy of another learner."""
+        self._weights_seq_no = -1  # RLlib ignores weights that are not newer
+        # Arrays from Ray's object store are shared among processes, but optimisers write to theirs.
         self.set_state(copy.deepcopy(state))
 
     def _normalised(self, advantage: torch.Tensor) -> torch.Tensor:
         """(A − mean) / std over the steps of all workers."""
         moments = torch.stack([advantage.new_tensor(advantage.numel()), advantage.sum(), advantage.square().sum()])
-        count, total, squares = self.replicas.sum(moments.double()).to(advantage.dtype)
+        count, total, squares = self.collectives.sum(moments.double()).to(advantage.dtype)
         mean = total / count
         deviation = (squares / count - mean.square()).clamp(min=0).sqrt()
         return (advantage - mean) / (deviation + 1e-8)

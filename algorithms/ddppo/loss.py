@@ -1,4 +1,4 @@
-"""PPO's clipped objective (Schulman et al., 2017) and the advantages it is given, from one value head or two."""
+"""PPO's clipped objective (Schulman et al., 2017), and advantages from one or two value heads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def one_head(
     done: Tensor,
     settings: DDPPOHyperparameters,
 ) -> tuple[Tensor, Tensor]:
-    """Advantages and value targets, [T, N] each, of the sum of both rewards."""
+    """Advantages and value targets, [T, N] each, for the sum of both rewards."""
     advantage = gae(
         reward=reward,
         value=value,
@@ -45,8 +45,8 @@ def two_heads(
 ) -> tuple[Tensor, Tensor]:
     """Advantages [T, N] = w_e A_e + w_i A_i, and the targets of both heads [T, N, 2].
 
-    Values are [T, N, 2]: extrinsic, intrinsic. `next_value` is that of the true next state; `following_value` that of
-    the next row, which after the end of an episode is the first state of the next one.
+    Values are [T, N, 2]: extrinsic, intrinsic. `next_value` is V of the true next state, `following_value` V of the
+    next row, which after an episode's end is the first state of the next episode.
     """
     first = gae(
         reward=extrinsic,
@@ -82,7 +82,7 @@ def ppo_loss(
     target: Tensor,
     settings: DDPPOHyperparameters,
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """Loss, a mean over all steps, and its parts. Logits are [T, N, A]; values and targets [T, N] or [T, N, heads]."""
+    """Loss (mean over all steps) and its parts. Logits are [T, N, A]; values and targets [T, N] or [T, N, heads]."""
     require_finite("policy logits", logits.detach())
     require_finite("value", value.detach())
     require_finite("advantage", advantage)
@@ -112,7 +112,7 @@ def ppo_loss(
 
 
 def _value_loss(value: Tensor, before: Tensor, target: Tensor, limit: float | None) -> Tensor:
-    """½ (target − V)², mean over steps and summed over heads."""
+    """½ (target − V)², averaged over steps and summed over heads."""
     square = (target - value).square()
     if limit is not None:
         near = before + (value - before).clamp(-limit, limit)

@@ -1,4 +1,4 @@
-"""A worker of DD-PPO: plays, computes and learns its bonus, and learns its policy, in step with the others."""
+"""A DD-PPO worker: acts, computes bonuses, and trains policy and bonus models in sync with the other workers."""
 
 from __future__ import annotations
 
@@ -18,20 +18,18 @@ from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME
 
 from bonuslab.algorithms.acting.random_policy import uniform_policy
 from bonuslab.algorithms.acting.rollout import Rollout
-from bonuslab.algorithms.acting.runner import STREAMS_PER_LIFE, EpisodeSummary, Failure, FragmentRunner
-from bonuslab.algorithms.bonuses.reward.model import IntrinsicModel
+from bonuslab.algorithms.acting.runner import STREAMS_PER_INCARNATION, EpisodeSummary, Failure, FragmentRunner
 from bonuslab.algorithms.bonuses.reward.shared import SharedBonus
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.learning.collectives import Disconnected, Rendezvous, SingleProcess
-from bonuslab.algorithms.rllib.intrinsic_reward import IntrinsicReward
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What a worker says of its rollout; the rollout itself stays with it."""
+    """Summary of a rollout; the data stay in the worker."""
 
     num_steps: int
-    """Steps in each environment."""
+    """Steps per env."""
     seconds: float
     metrics: Any
     episodes: list[EpisodeSummary]
@@ -39,7 +37,7 @@ class Collected:
 
 @dataclass(frozen=True)
 class Learnt:
-    """What came out of an update."""
+    """Metrics of an update."""
 
     learner_metrics: Any
     bonus_metrics: dict[str, float]
@@ -47,17 +45,17 @@ class Learnt:
 
 @dataclass(frozen=True)
 class Lost:
-    """Work that was cut short, because another worker has gone."""
+    """Returned by a method that was aborted because another worker disconnected."""
 
     exchanges: int
-    """How far this one came."""
+    """Collectives this worker completed."""
     reason: str
 
 
 def reported(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Hand back what is raised, as `Lost` or `Failure`: RLlib kills workers whose methods raise, and shows nobody why.
+    """Return exceptions as `Lost` or `Failure`: RLlib kills an actor whose method raises, and hides the reason.
 
-    A worker that fails leaves its group, so that no other waits for it. In serial mode errors are the caller's.
+    A failed worker leaves its group, so no other waits for it. In serial mode exceptions propagate.
     """
 
     @functools.wraps(method)
@@ -67,21 +65,21 @@ def reported(method: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return method(self, *arguments, **options)
         except Disconnected as error:
-            return Lost(self.replicas.exchanges, str(error))
+            return Lost(self.collectives.exchanges, str(error))
         except Exception as error:
-            self.replicas.close()
+            self.collectives.close()
             return Failure(error, "worker")
 
     return call
 
 
 class DDPPOWorker(FragmentRunner):
-    """One of several replicas, each with its own environments."""
+    """One of several identical replicas, each with its own envs."""
 
     keep_values = True
 
     def __init__(self, *, config: Any, **kwargs: Any) -> None:
-        self.replicas = SingleProcess()
+        self.collectives = SingleProcess()
         self._on_gpu = config.num_gpus_per_env_runner > 0
         self._stop_signals: dist.Store | None = None
         self._fragment: Fragment | None = None
@@ -91,51 +89,46 @@ class DDPPOWorker(FragmentRunner):
         torch.set_num_threads(config.threads_per_learner)
 
     def make_module(self) -> None:
-        """The policy is the learner's own, so that nothing has to be copied after an update."""
+        """Create the learner and act with its module, so no weights are copied after an update."""
         settings = self.config.copy(copy_frozen=False)
         settings.num_gpus_per_learner = self.config.num_gpus_per_env_runner
         self.adopt(settings.build_learner(spaces=self.get_spaces()))
 
     def adopt(self, learner: Any) -> None:
-        """Learn with this learner, and act with its policy."""
+        """Use this learner, and act with its policy."""
         self.learner = learner
-        self.learner.replicas = self.replicas
+        self.learner.collectives = self.collectives
         self.module = learner.module[DEFAULT_MODULE_ID]
         if hasattr(self, "rollout"):
             self.rollout.network = self.module.network
 
-    @property
-    def model(self) -> IntrinsicModel:
-        """The bonus's models."""
-        return self.bonus.find(IntrinsicReward).model
-
     @reported
     def join(self, rendezvous: Rendezvous) -> None:
-        """Become one of a group of replicas."""
-        self.replicas.close()
-        self.replicas = rendezvous.join(ray.util.get_node_ip_address(), self._on_gpu)
-        self.learner.replicas = self.model.setting.collectives = self.replicas
+        """Join a group of replicas."""
+        self.collectives.close()
+        self.collectives = rendezvous.join(ray.util.get_node_ip_address(), self._on_gpu)
+        self.learner.collectives = self.bonus.model.setting.collectives = self.collectives
         if rendezvous.size > 1:
             timeout = timedelta(seconds=rendezvous.timeout_seconds)
             self._stop_signals = dist.TCPStore(rendezvous.host, rendezvous.port, is_master=False, timeout=timeout)
 
     @reported
     def warm_up(self) -> None:
-        """Show random play to the bonus's observation normalisers, if it has any; then begin anew."""
-        if not self.model.warms_up:
+        """Initialise the bonus's observation normalisers, if any, with random rollouts; then start new episodes."""
+        if not self.bonus.model.warms_up:
             return
         length = self.config.rollout_fragment_length
-        seed = (self._seed or 0) + STREAMS_PER_LIFE
+        seed = (self._seed or 0) + STREAMS_PER_INCARNATION
         policy = uniform_policy(int(self.env.action_space.n))
         play = Rollout(self.env, policy, runner=self.worker_index, seed=seed, keep_features=False)
         for _ in range(math.ceil(self.config.warm_up_steps / length)):
             fragment, _ = play.collect(length)
-            self.model.warm_up(fragment)
+            self.bonus.model.warm_up(fragment)
         self._begin()
 
     @reported
     def collect(self, stop_signal: str | None = None) -> Collected:
-        """Play a rollout, or at least `shortest_rollout` of it if the driver sets `stop_signal` meanwhile."""
+        """Collect a rollout, or at least `shortest_rollout` of it if the driver sets `stop_signal`."""
         started = time.perf_counter()
         self._fragment = self.sample(stop=None if stop_signal is None else self._preemption(stop_signal))
         seconds = time.perf_counter() - started
@@ -143,7 +136,7 @@ class DDPPOWorker(FragmentRunner):
 
     @reported
     def learn(self) -> Learnt:
-        """Turn the rollout into rewards and learn from it, together with the other replicas."""
+        """Compute rewards and make one update, in sync with the other replicas."""
         fragment, self._fragment = self._fragment, None
         assert fragment is not None, "learn before collect"
         rewards, bonus_metrics = self.bonus.process(fragment)
@@ -154,15 +147,15 @@ class DDPPOWorker(FragmentRunner):
 
     @reported
     def replica_state(self) -> dict[str, Any]:
-        """All that replicas have in common: the learner and the bonus (with the episodic memory of our envs)."""
+        """State of the learner and the bonus, which includes the episodic memory of this worker's envs."""
         return {"learner": self.learner.get_state(), "bonus": self.bonus.get_state()}
 
     @reported
     def set_replica_state(self, state: dict[str, Any], env_steps: int) -> None:
-        """Become a copy of another replica, `env_steps` after the beginning of the run.
+        """Become a copy of another replica, `env_steps` after the start of the run.
 
-        A worker that has not played yet begins episodes that nobody has met. If it has, its episodes go on, but what
-        the bonus remembers of them is lost.
+        A new worker starts episodes in contexts of its own. Otherwise its episodes continue, but the bonus's memory of
+        them is lost.
         """
         self.learner.set_replica_state(state["learner"])
         self.bonus.set_state(state["bonus"])
@@ -171,12 +164,12 @@ class DDPPOWorker(FragmentRunner):
         self.set_state({NUM_ENV_STEPS_SAMPLED_LIFETIME: env_steps})
 
     def stop(self) -> None:
-        """Leave the group and close the environments."""
-        self.replicas.close()
+        """Leave the group and close the envs."""
+        self.collectives.close()
         super().stop()
 
     def _preemption(self, signal: str) -> Callable[[int], bool]:
-        """True once enough of the rollout is collected and the driver has set the signal."""
+        """A stop condition: the driver has set the signal, and the rollout is long enough."""
         store = self._stop_signals
         assert store is not None, "collect before join"
         enough = max(1, math.ceil(self.config.shortest_rollout * self.config.rollout_fragment_length))

@@ -1,8 +1,8 @@
-"""The driver's side of DD-PPO: who takes part, who is waited for, and what happens when one is lost.
+"""The driver's side of DD-PPO: group membership, preemption and recovery.
 
-The driver hosts the store at which workers meet, so that it outlives any of them. A round has two halves. While
-workers collect they need nothing from each other; one that dies is missed by nobody. Learning is one long
-conversation: if a worker dies in it, the others lose each other, and go on from the state of whoever came furthest.
+The driver hosts the rendezvous store, so the store outlives any worker. While collecting, workers are independent; if
+one dies, the others continue. Learning is a sequence of collectives: if a worker dies, the others lose contact, and
+resume from the state of the most advanced one.
 """
 
 from __future__ import annotations
@@ -15,44 +15,44 @@ from typing import Any
 
 import ray
 import torch.distributed as dist
-from ray.exceptions import RayActorError, RayError, RayTaskError
+from ray.exceptions import RayActorError, RayError
 
 from bonuslab.algorithms.acting.runner import Failure
-from bonuslab.algorithms.bonuses.reward.client import cause_of
 from bonuslab.algorithms.ddppo.worker import Collected, DDPPOWorker, Learnt, Lost
 from bonuslab.algorithms.learning.collectives import Rendezvous
+from bonuslab.algorithms.rllib.remote import get_result
 
 logger = logging.getLogger(__name__)
-LOOK_SECONDS = 1.0
-"""How long one look for finished work may wait."""
-RETURN_PATIENCE_SECONDS = 60
-"""How long all workers may be gone before training gives up."""
-MOST_FAILURES = 3
-"""How often in a row workers may lose each other without an update between."""
+POLL_SECONDS = 1.0
+"""Timeout of each poll for finished work."""
+RECOVERY_TIMEOUT_SECONDS = 60
+"""How long to wait for a worker to recover if all have died."""
+MAX_FAILURES = 3
+"""How often in a row workers may lose contact without an update."""
 SNAPSHOT_INTERVAL = 20
-"""Updates between two copies of the state that the driver keeps for the case that all workers die."""
+"""Updates between snapshots of the state, from which training resumes if all workers die."""
 
 
 class LocalWorker:
-    """Serial mode: one worker in this process."""
+    """One worker in this process (serial mode)."""
 
     def __init__(self, worker: DDPPOWorker) -> None:
         self._worker = worker
 
     def warm_up(self) -> None:
-        """Random play before training."""
+        """Initialise observation normalisers with random rollouts."""
         self._worker.warm_up()
 
     def collect(self) -> list[Collected]:
-        """Play a rollout."""
+        """Collect a rollout."""
         return [self._worker.collect()]
 
     def learn(self) -> list[Learnt]:
-        """Learn from it."""
+        """Update on the rollout."""
         return [self._worker.learn()]
 
     def state(self) -> dict[str, Any]:
-        """The state of the learner and of the bonus."""
+        """State of the learner and the bonus."""
         return self._worker.replica_state()
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -62,7 +62,7 @@ class LocalWorker:
 
 
 class RemoteWorkers:
-    """All workers of a run, as Ray actors that may come and go."""
+    """All workers of a run, as Ray actors that may die and recover."""
 
     def __init__(self, runners: Any, config: Any, env_steps: Callable[[], int]) -> None:
         self._runners = runners
@@ -72,23 +72,23 @@ class RemoteWorkers:
         self._host = ray.util.get_node_ip_address()
         self._store = dist.TCPStore(self._host, 0, is_master=True, wait_for_workers=False)
         self._members: list[int] = []
-        """Workers of the group that is connected, in the order of their ranks; empty if none is."""
-        self._behind: set[int] = set()
-        """Workers that must take over another's state before they may learn."""
-        self._furthest: int | None = None
-        """The worker to take it from; None where all that are not behind agree."""
+        """Workers of the connected group in order of rank; empty if there is none."""
+        self._stale: set[int] = set()
+        """Workers that must copy another's state before they may learn."""
+        self._most_advanced: int | None = None
+        """The worker to copy from; None: any worker that is not stale."""
         self._ready: list[int] = []
-        """Workers that have a rollout to learn from."""
+        """Workers with a rollout to learn from."""
         self._rounds = self._groups = self._updates = self._failures = 0
         self._snapshot: Any = None
         self._next_snapshot: Any = None
 
     def warm_up(self) -> None:
-        """Random play by all workers, before training."""
-        self._learn_together("warm_up", self._assemble())
+        """Initialise observation normalisers on all workers with random rollouts."""
+        self._call_collective("warm_up", self._assemble())
 
     def collect(self) -> list[Collected]:
-        """Rollouts of all workers; stragglers are stopped once the sync fraction of the workers is done."""
+        """Collect rollouts; stragglers are preempted once `sync_fraction` of the workers have finished."""
         members = self._assemble()
         self._rounds += 1
         signal = f"stop/{self._rounds}" if len(members) > 1 else None
@@ -101,16 +101,16 @@ class RemoteWorkers:
         if signal is not None:
             self._store.delete_key(signal)
         if not found:
-            self._fail("all died while they collected")
+            self._count_failure("all died while collecting")
         self._ready = list(found)
         return list(found.values())
 
     def learn(self) -> list[Learnt]:
-        """One update by all workers that have a rollout; nothing where workers lost each other in it."""
+        """One update by all workers that have a rollout; empty if they lost contact."""
         if not self._ready:
             return []
         self._connect(self._ready)
-        learnt = self._learn_together("learn", self._members)
+        learnt = self._call_collective("learn", self._members)
         if learnt:
             self._failures = 0
             self._updates += 1
@@ -118,80 +118,78 @@ class RemoteWorkers:
         return list(learnt.values())
 
     def state(self) -> dict[str, Any]:
-        """The state that all replicas share."""
-        self._assemble()
+        """The replicas' state."""
         while True:
-            found = self._call(self._members[:1], "replica_state")
+            found = self._call(self._assemble()[:1], "replica_state")
             if found:
                 return next(iter(found.values()))
-            self._assemble()
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Give every worker this state."""
+        """Set the state of all workers."""
         self._snapshot, self._next_snapshot = ray.put(state), None
-        self._behind = set(self._manager.actor_ids())
-        self._furthest = None
+        self._stale = set(self._manager.actor_ids())
+        self._most_advanced = None
 
     def _assemble(self) -> list[int]:
-        """Let back in who has returned, and connect all workers that are there."""
+        """Readmit recovered workers, and connect all healthy ones."""
         if self._manager.num_healthy_actors() < self._manager.num_actors():
-            self._behind |= set(self._runners.probe_unhealthy_env_runners())
-        deadline = time.monotonic() + RETURN_PATIENCE_SECONDS
+            self._stale |= set(self._runners.probe_unhealthy_env_runners())
+        deadline = time.monotonic() + RECOVERY_TIMEOUT_SECONDS
         while not self._manager.healthy_actor_ids():
             if time.monotonic() > deadline:
-                raise RuntimeError(f"all workers died and none came back within {RETURN_PATIENCE_SECONDS} s")
-            time.sleep(LOOK_SECONDS)
-            self._behind |= set(self._runners.probe_unhealthy_env_runners())
+                raise RuntimeError(f"all workers died and none recovered within {RECOVERY_TIMEOUT_SECONDS} s")
+            time.sleep(POLL_SECONDS)
+            self._stale |= set(self._runners.probe_unhealthy_env_runners())
         self._connect(self._manager.healthy_actor_ids())
         return self._members
 
     def _connect(self, workers: list[int]) -> None:
-        """Make these workers, or those of them that still live, one group of equal replicas."""
+        """Form one group of identical replicas from those of these workers that are alive."""
         while True:
             alive = [worker for worker in workers if self._manager.is_actor_healthy(worker)]
             if not alive:
                 self._members, self._ready = [], []
-                self._fail("no worker is left")
+                self._count_failure("no worker is left")
                 return
-            if alive == self._members and not self._behind & set(alive):
+            if alive == self._members and not self._stale & set(alive):
                 return
             self._members = []
-            if self._catch_up(alive) and self._meet(alive):
+            if self._catch_up(alive) and self._join(alive):
                 self._members = alive
                 return
 
-    def _learn_together(self, method: str, workers: list[int]) -> dict[int, Any]:
-        """Call a method in which replicas talk to each other; the results of those that came to its end."""
+    def _call_collective(self, method: str, workers: list[int]) -> dict[int, Any]:
+        """Call a method that uses collectives; results of the workers that finished it."""
         found = self._call(workers, method)
         finished = {worker: result for worker, result in found.items() if not isinstance(result, Lost)}
         if len(finished) < len(workers):
             self._members = []
         if len(finished) < len(found):
-            self._part(found)
+            self._handle_disconnect(found)
         return finished
 
     def _catch_up(self, workers: list[int]) -> bool:
-        """Give the current state to those that are behind; false if a worker died over it."""
-        behind = self._behind & set(workers)
-        if not behind:
+        """Copy the current state to stale workers; False if a worker died meanwhile."""
+        stale = self._stale & set(workers)
+        if not stale:
             return True
-        ahead = [worker for worker in workers if worker not in behind]
-        if ahead:
-            source = self._furthest if self._furthest in ahead else ahead[0]
+        current = [worker for worker in workers if worker not in stale]
+        if current:
+            source = self._most_advanced if self._most_advanced in current else current[0]
             found = self._call([source], "replica_state")
             if not found:
                 return False
             state = ray.put(found[source])
         else:
             state = self._newest_snapshot()
-        told = sorted(behind)
+        updated = sorted(stale)
         if state is not None:
-            told = list(self._call(told, "set_replica_state", state, self._env_steps()))
-        self._behind -= set(told)
-        return len(told) == len(behind)
+            updated = list(self._call(updated, "set_replica_state", state, self._env_steps()))
+        self._stale -= set(updated)
+        return len(updated) == len(stale)
 
-    def _meet(self, workers: list[int]) -> bool:
-        """Connect these workers; false if that failed because one of them died."""
+    def _join(self, workers: list[int]) -> bool:
+        """Connect these workers; False if one of them died."""
         self._groups += 1
         rendezvous = {
             worker: Rendezvous(
@@ -200,29 +198,28 @@ class RemoteWorkers:
                 name=f"group/{self._groups}",
                 rank=rank,
                 size=len(workers),
-                timeout_seconds=self._config.exchange_timeout_s,
+                timeout_seconds=self._config.collective_timeout_s,
             )
             for rank, worker in enumerate(workers)
         }
         found = self._call(workers, "join", rendezvous)
         lost = [result for result in found.values() if isinstance(result, Lost)]
         if lost:
-            self._fail(lost[0].reason)
+            self._count_failure(lost[0].reason)
         return len(found) == len(workers) and not lost
 
-    def _part(self, found: dict[int, Any]) -> None:
-        """Remember who came furthest in an update that some did not finish."""
-        # Who has come to the end is ahead of all.
-        self._furthest = max(found, key=lambda worker: getattr(found[worker], "exchanges", math.inf))
-        self._behind |= set(found) - {self._furthest}
+    def _handle_disconnect(self, found: dict[int, Any]) -> None:
+        """After an aborted update, keep the state of the most advanced worker; one that finished is ahead of all."""
+        self._most_advanced = max(found, key=lambda worker: getattr(found[worker], "exchanges", math.inf))
+        self._stale |= set(found) - {self._most_advanced}
         reason = next(result.reason for result in found.values() if isinstance(result, Lost))
-        logger.warning("workers lost each other in an update and go on from worker %d: %s", self._furthest, reason)
-        self._fail(reason)
+        logger.warning("workers lost contact in an update; resuming from worker %d: %s", self._most_advanced, reason)
+        self._count_failure(reason)
 
-    def _fail(self, reason: str) -> None:
+    def _count_failure(self, reason: str) -> None:
         self._failures += 1
-        if self._failures > MOST_FAILURES:
-            raise RuntimeError(f"workers lost each other {self._failures} times without an update between: {reason}")
+        if self._failures > MAX_FAILURES:
+            raise RuntimeError(f"workers lost contact {self._failures} times in a row without an update: {reason}")
 
     def _call(
         self,
@@ -231,10 +228,10 @@ class RemoteWorkers:
         *arguments: Any,
         watch: Callable[[int, int], None] = lambda done, alive: None,
     ) -> dict[int, Any]:
-        """Results by worker, of those that live, in the order of `workers`; what one raised is raised here.
+        """Call a method on workers; results of those that survive, in the order of `workers`. Errors are raised here.
 
-        A dictionary among the arguments holds a value for each worker. `watch(done, alive)` is called whenever one
-        has finished. `straggler_patience_s` after the first, the others count as dead, and are.
+        A dict argument has one value per worker. `watch(done, alive)` is called when workers finish. Workers that take
+        `straggler_timeout_s` longer than the first are restarted.
         """
         actors = self._manager.actors()
         pending = {
@@ -247,51 +244,48 @@ class RemoteWorkers:
         dead: set[int] = set()
         deadline = math.inf
         while pending:
-            ready, _ = ray.wait(list(pending), timeout=LOOK_SECONDS)
+            ready, _ = ray.wait(list(pending), timeout=POLL_SECONDS)
             for reference in ready:
                 worker = pending.pop(reference)
                 try:
                     found[worker] = self._result(reference)
                 except RayActorError as error:
-                    logger.warning("worker %d died and is left out until it returns: %s", worker, error)
-                    self._leave_out(worker)
+                    logger.warning("worker %d died and is excluded until it recovers: %s", worker, error)
+                    self._mark_unhealthy(worker)
                     dead.add(worker)
             if found and ready:
-                deadline = min(deadline, time.monotonic() + self._config.straggler_patience_s)
+                deadline = min(deadline, time.monotonic() + self._config.straggler_timeout_s)
                 watch(len(found), len(workers) - len(dead))
             if pending and time.monotonic() > deadline:
                 for worker in pending.values():
-                    logger.warning("worker %d did not finish `%s` in time and is restarted", worker, method)
+                    logger.warning("worker %d timed out in `%s` and is restarted", worker, method)
                     ray.kill(actors[worker], no_restart=False)
-                    self._leave_out(worker)
+                    self._mark_unhealthy(worker)
                 break
         return {worker: found[worker] for worker in workers if worker in found}
 
     @staticmethod
     def _result(reference: ray.ObjectRef) -> Any:
-        try:
-            result = ray.get(reference)
-        except RayTaskError as error:
-            raise cause_of(error) from error
+        result = get_result(reference)
         if isinstance(result, Failure):
             result.raise_here()
         return result
 
-    def _leave_out(self, worker: int) -> None:
+    def _mark_unhealthy(self, worker: int) -> None:
         self._manager.set_actor_state(worker, healthy=False)
 
     def _take_snapshot(self, worker: int) -> None:
-        """Ask a worker for a copy of its state now and then; the last one that arrived is kept."""
+        """Request a worker's state every `SNAPSHOT_INTERVAL` updates."""
         if self._updates % SNAPSHOT_INTERVAL == 1:
             self._snapshot = self._newest_snapshot()
             self._next_snapshot = self._manager.actors()[worker].replica_state.remote()
 
     def _newest_snapshot(self) -> Any:
-        """The newest copy that has arrived whole."""
+        """The newest complete snapshot."""
         if self._next_snapshot is None or not ray.wait([self._next_snapshot], timeout=0)[0]:
             return self._snapshot
         try:
-            whole = not isinstance(ray.get(self._next_snapshot), Lost | Failure)
+            complete = not isinstance(ray.get(self._next_snapshot), Lost | Failure)
         except RayError:
-            whole = False  # it went with its worker
-        return self._next_snapshot if whole else self._snapshot
+            complete = False  # lost with its worker
+        return self._next_snapshot if complete else self._snapshot

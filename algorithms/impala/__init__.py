@@ -1,1 +1,1 @@
-"""IMPALA on RLlib, with intrinsic rewards from a bonus model that all runners share."""
+"""IMPALA with intrinsic rewards from one shared bonus."""

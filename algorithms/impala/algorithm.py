@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import Any
+from typing import Any, NoReturn
 
 import ray
-from ray.exceptions import RayActorError, RayTaskError
+from ray.exceptions import ObjectLostError, RayActorError, RayError, RayTaskError
 from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.rllib.core.learner.training_data import TrainingData
 from ray.rllib.utils.metrics import (
@@ -22,33 +22,34 @@ from ray.rllib.utils.metrics import (
 from ray.tune.execution.placement_groups import PlacementGroupFactory
 
 from bonuslab.algorithms.acting.runner import Failure
-from bonuslab.algorithms.bonuses.reward.client import LOST, LocalBonus, Processed, RemoteBonus, cause_of
+from bonuslab.algorithms.bonuses.reward.client import LocalBonus, Processed, RemoteBonus
 from bonuslab.algorithms.impala.config import IMPALAConfig
 from bonuslab.algorithms.impala.learner import STATE_AFTER_UPDATE
 from bonuslab.algorithms.rllib.algorithm import FragmentAlgorithm
+from bonuslab.algorithms.rllib.remote import cause_of
 
 logger = logging.getLogger(__name__)
-WAIT_SECONDS = 0.05
-"""How long one look for finished work may wait; without it the driver would keep a core busy."""
-RUNNER_PATIENCE_SECONDS = 60
-"""How long all runners may be gone before training gives up."""
-MOST_REVIVALS = 3
-"""How often all runners may die without a fragment between."""
+POLL_SECONDS = 0.05
+"""Timeout of each poll for finished work; without it the driver would busy-wait."""
+RECOVERY_TIMEOUT_SECONDS = 60
+"""How long to wait for a runner to recover if all have died."""
+MAX_RESTARTS = 3
+"""How often in a row all runners may die without finishing a fragment."""
 
 
 class IMPALA(FragmentAlgorithm):
-    """Importance-weighted actor–learner with intrinsic rewards."""
+    """IMPALA (Espeholt et al., 2018) with intrinsic rewards."""
 
     config: IMPALAConfig
 
     @classmethod
     def get_default_config(cls) -> IMPALAConfig:
-        """The paper's."""
+        """The paper's for MiniHack."""
         return IMPALAConfig()
 
     @classmethod
     def default_resource_request(cls, config: Any) -> PlacementGroupFactory:
-        """RLlib's bundles, and one for the bonus actor where it asks for CPUs or GPUs."""
+        """RLlib's bundles, and one for the bonus actor if it needs CPUs or GPUs."""
         request = super().default_resource_request(config)
         settings = cls.get_default_config().update_from_dict(config)
         bundle = {"CPU": settings.num_cpus_for_bonus, "GPU": settings.num_gpus_for_bonus}
@@ -57,29 +58,28 @@ class IMPALA(FragmentAlgorithm):
         return PlacementGroupFactory([*request.bundles, bundle], strategy=request.strategy)
 
     def setup(self, config: IMPALAConfig) -> None:
-        """Start runners and learners as RLlib does, then the shared bonus."""
+        """Start runners, learners and the shared bonus."""
         super().setup(config)
         client = LocalBonus if self.config.serial else RemoteBonus
         self.bonus: LocalBonus | RemoteBonus = client(self.config, *self.spaces[DEFAULT_MODULE_ID])
         self._fragments: list[Any] = []
         self._batches: list[Processed] = []
-        self._revivals = 0
-        self.lost_batches = 0
+        self._restarts = 0
 
     def training_step(self) -> None:
-        """Work until the learner has been updated at least once."""
+        """Run until the learner has made at least one update."""
         updates = self._updates
         while self._updates == updates:
             with self.metrics.log_time((TIMERS, SAMPLE_TIMER)):
                 self._collect_fragments()
-            self._batches += self.bonus.take(0 if self._batches else WAIT_SECONDS)
+            self._batches += self.bonus.take(0 if self._batches else POLL_SECONDS)
             with self.metrics.log_time((TIMERS, LEARNER_UPDATE_TIMER)):
                 self._learn()
         self.metrics.log_value("queue_depth", self.bonus.depth + len(self._batches), window=20)
         self._log_episodes()
 
     def _collect_fragments(self) -> None:
-        """Take finished fragments from the runners, unless enough batches wait already (back-pressure)."""
+        """Take finished fragments from the runners, unless the queue is full (back-pressure)."""
         if self.bonus.depth + len(self._batches) >= self.config.max_queued_batches:
             return
         if self.config.serial:
@@ -87,16 +87,16 @@ class IMPALA(FragmentAlgorithm):
             self._episodes += self.env_runner.take_episodes()
             metrics = [self.env_runner.get_metrics()]
         else:
-            self._revive_runners()
+            self._recover_runners()
             results = self.env_runner_group.foreach_env_runner_async_fetch_ready(
-                func="sample_with_episodes_and_metrics", tag="sample", timeout_seconds=WAIT_SECONDS
+                func="sample_with_episodes_and_metrics", tag="sample", timeout_seconds=POLL_SECONDS
             )
             for fragment, episodes, _ in results:
                 if isinstance(fragment, Failure):
                     fragment.raise_here()
                 self._fragments.append(fragment)
                 self._episodes += episodes
-                self._revivals = 0
+                self._restarts = 0
             metrics = [values for _, _, values in results]
         if metrics:
             self.metrics.aggregate(metrics, key=ENV_RUNNER_RESULTS)
@@ -105,21 +105,21 @@ class IMPALA(FragmentAlgorithm):
             self.bonus.submit(self._fragments[:size])
             del self._fragments[:size]
 
-    def _revive_runners(self) -> None:
-        """Wait for the runners to come back if all have died; RLlib looks after them only between training steps."""
+    def _recover_runners(self) -> None:
+        """Wait for a runner to recover if all have died; RLlib restores them only between training steps."""
         if self.env_runner_group.num_healthy_remote_workers():
             return
-        self._revivals += 1
-        if self._revivals > MOST_REVIVALS:
-            raise RuntimeError(f"all runners died {self._revivals} times without finishing a fragment; see Ray's logs")
-        deadline = time.monotonic() + RUNNER_PATIENCE_SECONDS
+        self._restarts += 1
+        if self._restarts > MAX_RESTARTS:
+            raise RuntimeError(f"all runners died {self._restarts} times without finishing a fragment; see Ray's logs")
+        deadline = time.monotonic() + RECOVERY_TIMEOUT_SECONDS
         while not self.restore_env_runners(self.env_runner_group):
             if time.monotonic() > deadline:
-                raise RuntimeError(f"all runners died and did not come back within {RUNNER_PATIENCE_SECONDS} s")
-            time.sleep(WAIT_SECONDS)
+                raise RuntimeError(f"all runners died and none recovered within {RECOVERY_TIMEOUT_SECONDS} s")
+            time.sleep(POLL_SECONDS)
 
     def _learn(self) -> None:
-        """Update the learners as often as there are batches for all of them."""
+        """Update the learners while there is a batch for each."""
         needed = max(1, self.config.num_learners)
         while len(self._batches) >= needed:
             batches, self._batches = self._batches[:needed], self._batches[needed:]
@@ -135,38 +135,31 @@ class IMPALA(FragmentAlgorithm):
             results = self.learner_group.update(
                 training_data=data, return_state=broadcast, timesteps={NUM_ENV_STEPS_SAMPLED_LIFETIME: self.env_steps}
             )
-        except LOST as error:
-            self._skip(error)
+        except (ObjectLostError, RayTaskError, RayActorError) as error:
+            if not any(isinstance(found, ObjectLostError) for found in (error, getattr(error, "cause", None))):
+                self._explain_learner_error(error)
+            logger.warning("a batch was lost with its runner before the learner read it: %s", type(error).__name__)
+            self._updates -= 1
             return
-        except (RayTaskError, RayActorError) as error:
-            if isinstance(error, RayTaskError) and isinstance(error.cause, LOST):
-                self._skip(error)
-                return
-            self._explain_learner_error(error)
         weights = None
         for result in results:
             weights = result.pop(STATE_AFTER_UPDATE, weights)
         self.metrics.aggregate(results, key=LEARNER_RESULTS)
         if weights is not None:
             with self.metrics.log_time((TIMERS, SYNCH_WORKER_WEIGHTS_TIMER)):
-                self._tell_runners(weights)
+                self._broadcast(weights)
 
-    def _skip(self, error: Exception) -> None:
-        """A fragment died with its runner before the learner had read it: the next batch takes its place."""
-        logger.warning("a batch was lost with its runner: %s", type(error).__name__)
-        self._updates -= 1
-        self.lost_batches += 1
-
-    def _explain_learner_error(self, error: RayTaskError | RayActorError) -> None:
-        """Raise what a learner raised, unless one has died: the others then know no more than a lost connection."""
+    def _explain_learner_error(self, error: RayError) -> NoReturn:
+        """Raise the learner's own error, or name the death of one, which the others see only as a lost connection."""
         try:
             for learner in self.learner_group._workers or []:
                 ray.get(learner.apply.remote(lambda _: None))
         except RayActorError as death:
-            raise RuntimeError(f"a learner process died; go on from the last checkpoint. {death}") from error
+            raise RuntimeError(f"a learner process died; resume from the last checkpoint. {death}") from error
         raise (cause_of(error) if isinstance(error, RayTaskError) else error) from error
 
-    def _tell_runners(self, state: dict[str, Any]) -> None:
+    def _broadcast(self, state: dict[str, Any]) -> None:
+        """Send weights or counters to all runners."""
         if self.config.serial:
             self.env_runner.set_state(state)
         else:
@@ -175,19 +168,19 @@ class IMPALA(FragmentAlgorithm):
             )
 
     def get_state(self, *arguments: Any, **options: Any) -> dict[str, Any]:
-        """RLlib's state (in serial mode with the running episodes) and the bonus's."""
+        """RLlib's state (in serial mode including episodes in progress) and the bonus's."""
         return super().get_state(*arguments, **options) | {"bonus": self.bonus.get_state()}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """The inverse of `get_state`. Remote runners begin new episodes, with contexts they have not met."""
+        """The inverse of `get_state`. Remote runners start new episodes, in contexts they have not seen."""
         super().set_state(state)
         if "bonus" in state:
             self.bonus.set_state(state["bonus"])
         if not self.config.serial:
-            self._tell_runners({NUM_ENV_STEPS_SAMPLED_LIFETIME: self.env_steps})
+            self._broadcast({NUM_ENV_STEPS_SAMPLED_LIFETIME: self.env_steps})
 
     def cleanup(self) -> None:
-        """Stop everything this algorithm has started."""
+        """Stop the bonus, runners and learners."""
         if hasattr(self, "bonus") and (self.config.serial or ray.is_initialized()):
             self.bonus.close()
         super().cleanup()

@@ -1,4 +1,4 @@
-"""IMPALA's configuration: what all our algorithms share, plus the queue between runners and learners."""
+"""IMPALA's config: adds the queue between runners and learners."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class IMPALAConfig(FragmentConfig):
         self.num_gpus_for_bonus = 0.0
 
     def envs_per_batch(self) -> int:
-        """Environments of all fragments that are joined."""
+        """Envs per batch of a learner."""
         return self.num_envs_per_env_runner * self.fragments_per_batch
 
     def get_default_learner_class(self) -> type[IMPALALearner]:

@@ -1,7 +1,7 @@
 """IMPALA's hyperparameters and presets.
 
-`paper` is as released where paper and released code differ (DEVIATIONS.md). `laptop` is the same algorithm for two
-cores: a small network, many environments in one process and several clipped epochs over each batch.
+Where the paper and its released code differ, `paper` follows the code (DEVIATIONS.md). `laptop` is for two cores: a
+small network, many envs in one process and several clipped epochs over each batch.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bonuslab.algorithms.rllib.hyperparameters import Hyperparameters, Preset, h
 
 @dataclass(frozen=True, kw_only=True)
 class IMPALAHyperparameters(Hyperparameters):
-    """Those of every algorithm and V-trace's. The defaults are the paper's for MiniHack."""
+    """IMPALA's hyperparameters. The defaults are the paper's for MiniHack."""
 
     vtrace_clip_rho_threshold: float = hyperparameter(1.0, "ρ̄ of V-trace", "released code", above=0)
     vtrace_clip_c_threshold: float = hyperparameter(1.0, "c̄ of V-trace", "released code", above=0)
@@ -27,10 +27,10 @@ LAPTOP = preset(
     "laptop",
     "small tasks on two cores",
     PAPER,
-    "ours, from a prototype (PPO, T = 32, 64 environments, Adam 1e-3) that solved such tasks",
+    "ours, from a prototype (PPO, T = 32, 64 envs, Adam 1e-3) that solved such tasks",
     {
-        "coefficient": "ours: chosen on MultiRoom-N6-S5 with e3b and count.episodic, seeds 1-3. Larger values pay "
-        "too much for staying alive: at 0.03 e3b learnt more slowly, at 0.1 not within 200,000 steps",
+        "coefficient": "ours: chosen on MultiRoom-N6-S5 with e3b and count.episodic, seeds 1-3. Larger values reward "
+        "staying alive too much: at 0.03 e3b learnt more slowly, at 0.1 not within 200,000 steps",
         "normalise": "ours: unnormalised, the scale of e3b drifts as its encoder learns",
     },
     network="auto",

@@ -20,11 +20,11 @@ from bonuslab.algorithms.impala.loss import impala_loss
 from bonuslab.algorithms.learning.learner import FragmentLearner
 
 STATE_AFTER_UPDATE = "_rl_module_state_after_update"
-"""Key under which RLlib's learner group expects the new weights."""
+"""Key of new weights in results, as RLlib's learner group expects."""
 
 
 class IMPALALearner(FragmentLearner):
-    """V-trace's policy gradient, or its clipped variant for several passes."""
+    """V-trace policy gradient, or its clipped variant for several epochs."""
 
     def update(
         self,
@@ -35,7 +35,7 @@ class IMPALALearner(FragmentLearner):
         return_state: bool = False,
         **_: Any,
     ) -> dict[str, Any]:
-        """Learn from a fragment; with `return_state` the new weights come back too."""
+        """Train on a fragment; with `return_state`, also return the new weights."""
         with self.together():
             fragment = _fragment(training_data or TrainingData(batch=batch))
         self.learn_from(fragment, timesteps)
@@ -48,28 +48,19 @@ class IMPALALearner(FragmentLearner):
             results[STATE_AFTER_UPDATE] = {COMPONENT_RL_MODULE: weights, WEIGHTS_SEQ_NO: self._weights_seq_no}
         return results
 
-    def compute_loss_for_module(
-        self, *, module_id: str, config: Any, batch: dict[str, Any], fwd_out: dict[str, torch.Tensor]
-    ) -> torch.Tensor:
-        """IMPALA's loss, its parts logged."""
-        loss, parts = impala_loss(
-            logits=fwd_out[Columns.ACTION_DIST_INPUTS],
-            value=fwd_out[Columns.VF_PREDS],
-            next_value=fwd_out[NEXT_VALUE],
-            behaviour_logits=batch["behaviour_logits"],
-            start_logits=batch["start_logits"],
-            action=batch["action"],
-            reward=batch["reward"],
-            terminated=batch["terminated"],
-            truncated=batch["truncated"],
-            settings=config.hyperparameters,
+    def loss(self, batch: dict[str, Any], outputs: dict[str, torch.Tensor]) -> tuple[torch.Tensor, dict[str, Any]]:
+        """IMPALA's loss."""
+        columns = ("behaviour_logits", "start_logits", "action", "reward", "terminated", "truncated")
+        return impala_loss(
+            logits=outputs[Columns.ACTION_DIST_INPUTS],
+            value=outputs[Columns.VF_PREDS],
+            next_value=outputs[NEXT_VALUE],
+            settings=self.config.hyperparameters,
+            **{name: batch[name] for name in columns},
         )
-        for name, value in parts.items():
-            self.metrics.log_value((module_id, name), float(value), window=1)
-        return loss
 
     def prepare(self, fragment: Fragment, tensors: dict[str, Any]) -> dict[str, torch.Tensor]:
-        """What the policy says before this update, or what it said when it acted if it is still the same."""
+        """Logits of the policy before this update; those of the behaviour policy if it is the same."""
         if self.config.clip_param is None or fragment.weights_version == self._weights_seq_no:
             return {"start_logits": tensors["behaviour_logits"]}
         with torch.no_grad():
@@ -78,7 +69,7 @@ class IMPALALearner(FragmentLearner):
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Raise on all learners what one of them raises; the others would wait for its gradients for ever."""
+        """Raise on all learners if one fails; the others would wait for its gradients forever."""
         own: Exception | None = None
         try:
             yield
@@ -97,7 +88,7 @@ class IMPALALearner(FragmentLearner):
 
 
 def _fragment(data: TrainingData) -> Fragment:
-    """The fragment inside RLlib's envelope, with its reward columns; several are joined."""
+    """Fragments of a batch concatenated into one, with their reward columns."""
     data.solve_refs()
     parts = [data.batch] if data.batch is not None else data.batches
     fragment = concat_envs([part for part in parts if isinstance(part, Fragment)])

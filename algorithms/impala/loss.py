@@ -1,4 +1,4 @@
-"""IMPALA's loss on a fragment, and a clipped variant that allows several epochs over the same data."""
+"""IMPALA's loss, and a clipped variant for several epochs over the same data."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def impala_loss(
     truncated: torch.Tensor,
     settings: IMPALAHyperparameters,
 ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-    """Loss (summed over time, mean over environments) and its parts. All `…logits` are [T, N, A], all else [T, N].
+    """Loss (sum over time, mean over envs) and its parts. All `…logits` are [T, N, A], all else [T, N].
 
     `start_logits` are those of π₀, the policy before the first epoch of this update; only the clipped objective
-    (`clip_param`) uses them. It clips around π₀ and weighs samples by min(ρ̄, π₀/μ): clipped around the policy μ that
-    acted, data one update old would already lie at the edge of the clip and teach little.
+    (`clip_param`) uses them. It clips around π₀ and weights samples by min(ρ̄, π₀/μ). Clipped around the behaviour
+    policy μ, data only one update old would already be at the clip and give little gradient.
     """
     require_finite("policy logits", logits.detach())
     require_finite("value", value.detach())
@@ -81,10 +81,10 @@ def impala_loss(
 
 
 def _log_prob(logits: torch.Tensor, action: torch.Tensor) -> torch.Tensor:
-    """[T, N]: log-probability of the actions taken."""
+    """[T, N]: log-probabilities of the actions."""
     return torch.log_softmax(logits, -1).gather(-1, action.unsqueeze(-1)).squeeze(-1)
 
 
 def _over_time(loss: torch.Tensor) -> torch.Tensor:
-    """Sum over time, mean over environments: [T, N] → []."""
+    """Sum over time, mean over envs: [T, N] → []."""
     return loss.sum(0).mean()

@@ -21,7 +21,7 @@ from bonuslab.algorithms.learning import malloc
 class FragmentLearner(TorchLearner):
     """Updates the policy on whole fragments; minibatches are groups of envs, so no sequence is cut.
 
-    Subclasses define the loss (`compute_loss_for_module`) and the tensors it needs besides the fragment (`prepare`).
+    Subclasses define the `loss` and the tensors it needs besides the fragment (`prepare`).
     """
 
     def build(self) -> None:
@@ -59,6 +59,19 @@ class FragmentLearner(TorchLearner):
     def prepare(self, fragment: Fragment, tensors: dict[str, Any]) -> dict[str, torch.Tensor]:
         """Further tensors [T, N, ...] for the loss, computed once for all epochs."""
         return {}
+
+    def loss(self, batch: dict[str, Any], outputs: dict[str, torch.Tensor]) -> tuple[torch.Tensor, dict[str, Any]]:
+        """Loss of a minibatch, given the module's outputs, and the parts to log."""
+        raise NotImplementedError
+
+    def compute_loss_for_module(
+        self, *, module_id: str, config: Any, batch: dict[str, Any], fwd_out: dict[str, torch.Tensor]
+    ) -> torch.Tensor:
+        """The loss; logs its parts."""
+        loss, parts = self.loss(batch, fwd_out)
+        for name, value in parts.items():
+            self.metrics.log_value((module_id, name), float(value), window=1)
+        return loss
 
     @contextmanager
     def together(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""What all our algorithms share: set-up, results, evaluation on held-out contexts and sealed checkpoints."""
+"""Base class of our algorithms: setup, results, evaluation on held-out contexts and sealed checkpoints."""
 
 from __future__ import annotations
 
@@ -22,48 +22,48 @@ from bonuslab.algorithms.acting.evaluation import evaluate_modes
 from bonuslab.algorithms.acting.runner import EpisodeSummary
 from bonuslab.algorithms.learning.checkpoint import seal, verify
 from bonuslab.algorithms.rllib.config import FragmentConfig
-from bonuslab.algorithms.rllib.serial import plain_objects
+from bonuslab.algorithms.rllib.serial import no_object_store
 from bonuslab.algorithms.rllib.telemetry import Telemetry
 from bonuslab.envs.catalogue import make_vector_env
 
 BONUS_RESULTS = "bonus"
-"""Key of the bonus's metrics in results."""
+"""Key of bonus metrics in results."""
 EPISODE_METRICS = "episode_metrics"
-"""Key, below RLlib's `env_runners`, of further numbers of episodes, such as coverage."""
+"""Key, under RLlib's `env_runners`, of the environment's own episode metrics, such as coverage."""
 EPISODE_WINDOW = 100
-"""Episodes over which running means are taken."""
+"""Number of recent episodes that are averaged."""
 
 
 class FragmentAlgorithm(Algorithm):
-    """An RLlib algorithm whose unit of data is the fragment."""
+    """An RLlib algorithm that trains on fragments."""
 
     config: FragmentConfig
 
     @classmethod
     def _should_create_evaluation_env_runners(cls, eval_config: Any) -> bool:
-        """Evaluation plays its own environments; RLlib's evaluation runners are not needed."""
+        """`evaluate` creates its own envs instead of RLlib's evaluation runners."""
         return False
 
     def _setup_logdir(self) -> None:
-        """Outside Tune RLlib would leave an empty folder in the user's home for every algorithm that is built."""
+        """Outside Tune, RLlib would create an empty folder in the user's home for every algorithm."""
         if self._storage:
             super()._setup_logdir()
         else:
             self._logdir = None
 
     def setup(self, config: FragmentConfig) -> None:
-        """Start runners and learners as RLlib does."""
+        """Start runners and learners."""
         if not config.serial:
-            # RLlib does not say why a remote runner could not be built, so a bad task or setting is found here.
+            # RLlib hides why a remote runner failed to start, so check the environment's settings here.
             make_vector_env(config.env, 1, seed=config.seed or 0, **config.env_config).close()
-        with plain_objects():
+        with no_object_store():
             super().setup(config)
         self._telemetry = Telemetry(self.config)
         self._episodes: deque[EpisodeSummary] = deque(maxlen=EPISODE_WINDOW)
         self._updates = 0
 
     def step(self) -> dict[str, Any]:
-        """One training iteration; its results go to Prometheus too."""
+        """One training iteration; its results are exported to Prometheus."""
         results = super().step()
         self._telemetry.publish(results)
         return results
@@ -73,23 +73,23 @@ class FragmentAlgorithm(Algorithm):
             self.metrics.log_value((BONUS_RESULTS, name), value, window=20)
 
     def _log_episodes(self) -> None:
-        """Means over the last episodes of all runners; RLlib would forget them after each iteration."""
+        """Log means over recent episodes of all runners; RLlib keeps only those of one iteration."""
         for place, value in episode_means(list(self._episodes)).items():
             self.metrics.log_value((ENV_RUNNER_RESULTS, *place), value, window=1)
 
     @property
     def env_steps(self) -> int:
-        """Environment steps sampled since the run began."""
+        """Environment steps sampled since the start of the run."""
         return int(self.metrics.peek((ENV_RUNNER_RESULTS, NUM_ENV_STEPS_SAMPLED_LIFETIME), default=0))
 
     def evaluate(self, parallel_train_future: Any = None) -> dict[str, dict[str, float]]:
-        """Play `evaluation_duration` episodes on held-out contexts, greedily and sampled; always the same contexts."""
+        """Play `evaluation_duration` episodes, greedy and sampled, always on the same held-out contexts."""
         module = self.config.get_rl_module_spec(spaces=self.spaces, inference_only=True).build()
         module.set_state(self.learner_group.get_weights()[DEFAULT_MODULE_ID])
         return evaluate_modes(module.network, self.config, int(self.config.evaluation_duration), self.config.seed or 0)
 
     def get_state(self, *arguments: Any, **options: Any) -> dict[str, Any]:
-        """RLlib's state (in serial mode with the running episodes) and what results are made of."""
+        """RLlib's state (in serial mode including episodes in progress), the number of updates and recent episodes."""
         state = super().get_state(*arguments, **options)
         return state | {"updates": self._updates, "episodes": list(self._episodes)}
 
@@ -101,28 +101,28 @@ class FragmentAlgorithm(Algorithm):
             self._episodes = deque(state["episodes"], maxlen=EPISODE_WINDOW)
 
     def save_to_path(self, path: str | Path | None = None, **options: Any) -> str:
-        """RLlib's checkpoint, sealed with checksums as the last act of writing it."""
+        """Write RLlib's checkpoint and seal it with checksums."""
         written = super().save_to_path(path, **options)
         seal(Path(written))
         return written
 
     @classmethod
     def from_checkpoint(cls, path: Any, filesystem: Any = None, **options: Any) -> Any:
-        """An algorithm that goes on where the checkpoint was written; a damaged checkpoint is refused first of all."""
+        """Build an algorithm that resumes from a checkpoint, after verifying it."""
         folder = str(getattr(path, "path", path))
         if filesystem is None and "://" not in folder:
             verify(Path(folder))
         return super().from_checkpoint(path, filesystem, **options)
 
     def restore_from_path(self, path: str | Path, *arguments: Any, **options: Any) -> None:
-        """Restore a checkpoint after making sure that it is whole."""
+        """Verify and restore a checkpoint."""
         verify(Path(path))
-        with plain_objects() if self.config.serial else nullcontext():
+        with no_object_store() if self.config.serial else nullcontext():
             super().restore_from_path(path, *arguments, **options)
 
 
 def episode_means(episodes: Sequence[EpisodeSummary]) -> dict[tuple[str, ...], float]:
-    """Means over episodes, by their place in RLlib's results."""
+    """Means over episodes, by path in RLlib's results."""
     if not episodes:
         return {}
     means: dict[tuple[str, ...], float] = {
@@ -132,6 +132,6 @@ def episode_means(episodes: Sequence[EpisodeSummary]) -> dict[tuple[str, ...], f
     }
     for name in episodes[-1].metrics:
         values = [episode.metrics[name] for episode in episodes if name in episode.metrics]
-        # What is counted since the beginning only grows; several workers count apart, and the furthest is told.
+        # Lifetime counts only grow; each worker has its own, and the largest is reported.
         means[EPISODE_METRICS, name] = float(np.max(values) if name.endswith("_ever") else np.mean(values))
     return means

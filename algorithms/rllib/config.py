@@ -1,4 +1,4 @@
-"""What the configurations of all our algorithms share: RLlib's, plus hyperparameters, the bonus and serial mode."""
+"""Base class of our algorithm configs: RLlib's, plus hyperparameters, bonus and serial mode."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from bonuslab.algorithms.rllib.intrinsic_reward import IntrinsicReward
 from bonuslab.envs.errors import InvalidInput, unknown
 
 _EXTENSIONS = "bonuslab_extensions"
-"""Key of the user's own bonuses, features, networks and environments in a pickled configuration."""
+"""Key of user-defined bonuses, features, networks and environments in a pickled config."""
 
 
 class FragmentConfig(AlgorithmConfig):
-    """The part of a configuration that does not depend on how the policy learns.
+    """The algorithm-independent part of a config.
 
-    Each hyperparameter is an attribute, set by `training()` or where RLlib sets it. Wherever a configuration is
-    unpickled, what the user registered in the sending process is registered too.
+    Each hyperparameter is an attribute, set by `training()` or RLlib's own method. Unpickling a config also registers
+    the user's extensions from the sending process.
     """
 
     hyperparameters_class: ClassVar[type[Hyperparameters]] = Hyperparameters
@@ -41,7 +41,7 @@ class FragmentConfig(AlgorithmConfig):
         self.create_local_env_runner = False
         self.restart_failed_env_runners = True
         self.delay_between_env_runner_restarts_s = 1.0
-        self.env_runner_health_probe_timeout_s = 0.2  # the other runners need not wait for one that is coming back
+        self.env_runner_health_probe_timeout_s = 0.2  # do not block the others on a restarting runner
         self.min_time_s_per_iteration = 5.0
         self._dont_auto_sync_env_runner_states = True
         self.add_default_connectors_to_learner_pipeline = False
@@ -55,12 +55,12 @@ class FragmentConfig(AlgorithmConfig):
 
     @classmethod
     def default_hyperparameters(cls) -> Hyperparameters:
-        """What a fresh configuration has."""
+        """Values of a new config."""
         return cls.hyperparameters_class()
 
     @property
     def hyperparameters(self) -> Any:
-        """The present values of all hyperparameters."""
+        """Current values of all hyperparameters."""
         return self.hyperparameters_class(
             **{name: getattr(self, name) for name in specs_of(self.hyperparameters_class)}
         )
@@ -87,7 +87,7 @@ class FragmentConfig(AlgorithmConfig):
         return self
 
     def run_serially(self) -> Self:
-        """All pieces in this process: bit-for-bit reproducible, easy to debug."""
+        """Run everything in this process: bit-for-bit reproducible and easy to debug."""
         self.serial = True
         self.num_env_runners = 0
         self.num_learners = 0
@@ -96,7 +96,7 @@ class FragmentConfig(AlgorithmConfig):
         return self
 
     def make_optimiser(self, parameters: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
-        """RMSProp or Adam, for the policy."""
+        """The policy's optimiser: RMSProp or Adam."""
         if self.optimiser == "rmsprop":
             return torch.optim.RMSprop(
                 parameters,
@@ -108,15 +108,15 @@ class FragmentConfig(AlgorithmConfig):
         return torch.optim.Adam(parameters, lr=self.lr, eps=self.adam_epsilon)
 
     def needs_policy_features(self) -> bool:
-        """Whether the bonus wants the policy's own encoding in the fragments."""
+        """Whether the bonus reads the policy's features."""
         return parse(self.bonus_expression).needs_policy_features
 
     def envs_per_batch(self) -> int:
-        """Environments that one update of a learner sees."""
+        """Envs per batch of a learner."""
         return self.num_envs_per_env_runner
 
     def validate(self) -> None:
-        """RLlib's checks and ours; an invalid value is named before anything starts."""
+        """Check all settings before anything starts."""
         self.hyperparameters.check()
         super().validate()
         for name in (self.network, self.bonus_network):
@@ -124,7 +124,7 @@ class FragmentConfig(AlgorithmConfig):
                 raise unknown("network family", name, families())
         if self.envs_per_batch() < self.num_minibatches:
             raise InvalidInput(
-                f"num_minibatches={self.num_minibatches} needs at least as many environments per batch, "
+                f"num_minibatches={self.num_minibatches} needs at least as many envs per batch, "
                 f"but a batch has {self.envs_per_batch()}"
             )
         parse(self.bonus_expression)
@@ -134,13 +134,13 @@ class FragmentConfig(AlgorithmConfig):
         return RLModuleSpec(module_class=PolicyModule, model_config=self.policy_settings())
 
     def policy_settings(self) -> dict[str, Any]:
-        """What the policy's network is built from, besides the spaces."""
+        """`model_config` of the policy module."""
         return {"family": self.network, "recurrent": self.recurrent}
 
     def build_learner_connector(
         self, input_observation_space: Any, input_action_space: Any, device: Any = None
     ) -> LearnerConnectorPipeline:
-        """The user's own pieces, if any, then the intrinsic reward."""
+        """The user's connectors, if any, then the intrinsic reward."""
         pipeline = super().build_learner_connector(input_observation_space, input_action_space, device)
         pipeline.append(
             IntrinsicReward(
@@ -160,7 +160,7 @@ class FragmentConfig(AlgorithmConfig):
         return pipeline
 
     def get_state(self) -> dict[str, Any]:
-        """RLlib's state, with what the user has registered."""
+        """RLlib's state and the user's extensions."""
         return super().get_state() | {_EXTENSIONS: extensions.capture()}
 
     @classmethod
@@ -171,12 +171,12 @@ class FragmentConfig(AlgorithmConfig):
         return super().from_state(state)
 
     def to_dict(self) -> dict[str, Any]:
-        """RLlib's, as Tune sends it to trials, with what the user has registered."""
+        """RLlib's settings, as Tune sends them to trials, and the user's extensions."""
         payload = extensions.capture()
         return super().to_dict() | ({} if payload is None else {_EXTENSIONS: payload})
 
     def update_from_dict(self, config_dict: Any) -> Self:
-        """RLlib's; registers what came with the settings."""
+        """Update settings, and register extensions that came with them."""
         settings = config_dict.to_dict() if isinstance(config_dict, AlgorithmConfig) else dict(config_dict)
         extensions.install(settings.pop(_EXTENSIONS, None))
         return super().update_from_dict(settings)
@@ -196,7 +196,7 @@ class FragmentConfig(AlgorithmConfig):
     @classmethod
     @cache
     def _own_names(cls) -> frozenset[str]:
-        """Settings that RLlib's `training()` does not know."""
+        """Settings that RLlib's `training()` does not accept."""
         own = vars(cls(algo_class=object)).keys() - vars(AlgorithmConfig()).keys()
         elsewhere = ("rollout_fragment_length", "num_envs_per_env_runner", "evaluation_duration")
         return frozenset({*own, *elsewhere})

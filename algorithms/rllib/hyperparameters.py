@@ -1,7 +1,7 @@
-"""Hyperparameters, declared once each: type, range, meaning and source. Everything else derives from here.
+"""Hyperparameters, each declared once with its type, range, meaning and source.
 
-Configurations take their attributes from these classes, presets are differences to their defaults, `--set` converts and
-checks by them, and JSON, MLflow and `bonuslab presets` list them. Names are RLlib's where RLlib has one.
+These classes define the attributes of configs, the defaults that presets change, the values `--set` accepts, and what
+JSON, MLflow and `bonuslab presets` list. Names are RLlib's where RLlib has one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ OTHER_NAMES = {
     "learning_rate": "lr",
     "discount": "gamma",
     "max_gradient_norm": "grad_clip",
-    "passes": "num_epochs",
     "epochs": "num_epochs",
     "minibatches": "num_minibatches",
     "unroll_length": "rollout_fragment_length",
@@ -30,20 +29,20 @@ OTHER_NAMES = {
     "evaluation_episodes": "evaluation_duration",
     "intrinsic_coefficient": "coefficient",
 }
-"""What other libraries call some of them: an error then names ours."""
+"""Names in other libraries; an error message suggests ours."""
 
 
 @dataclass(frozen=True)
 class Spec:
-    """What is known of a hyperparameter besides its name, type and default."""
+    """Meaning, source and range of a hyperparameter."""
 
     meaning: str
     source: str
-    """Where the default comes from."""
+    """Source of the default."""
     low: float
     high: float
     above: float
-    """An exclusive lower bound."""
+    """Exclusive lower bound."""
 
     @property
     def allowed(self) -> str:
@@ -53,7 +52,7 @@ class Spec:
         return f"from {self.low:g} to {self.high:g}" if self.high < math.inf else f"{self.low:g} or more"
 
     def allows(self, value: float) -> bool:
-        """Whether a number lies in the range; infinity never does."""
+        """Whether a finite number is in range."""
         return math.isfinite(value) and self.low <= value <= self.high and value > self.above
 
 
@@ -70,7 +69,7 @@ _ARCHITECTURE = "paper, appendix Architecture Details"
 
 @dataclass(frozen=True, kw_only=True)
 class Hyperparameters:
-    """What every algorithm has. The defaults are the paper's for MiniHack."""
+    """Hyperparameters of every algorithm. The defaults are the paper's for MiniHack."""
 
     network: str = hyperparameter(
         "paper",
@@ -84,24 +83,22 @@ class Hyperparameters:
     rmsprop_momentum: float = hyperparameter(0.0, "momentum of RMSProp", _TABLE, high=1)
     rmsprop_epsilon: float = hyperparameter(1e-5, "ε of RMSProp", _TABLE, above=0)
     adam_epsilon: float = hyperparameter(1e-8, "ε of Adam", "PyTorch's default", above=0)
-    grad_clip: float = hyperparameter(40.0, "largest norm of the gradient", _TABLE, above=0)
+    grad_clip: float = hyperparameter(40.0, "maximum gradient norm", _TABLE, above=0)
     gamma: float = hyperparameter(0.99, "discount factor", _TABLE, high=1)
     entropy_coeff: float = hyperparameter(0.005, "weight of the entropy in the loss", _TABLE)
     vf_loss_coeff: float = hyperparameter(0.5, "weight of the value loss ½ (target − V)²", _TABLE)
     lambda_: float = hyperparameter(1.0, "λ of V-trace or GAE", "IMPALA: 1", high=1)
-    rollout_fragment_length: int = hyperparameter(
-        80, "steps per fragment in each environment", _TABLE, low=1, high=2**20
-    )
+    rollout_fragment_length: int = hyperparameter(80, "steps per fragment and env", _TABLE, low=1, high=2**20)
     num_envs_per_env_runner: int = hyperparameter(
         8,
-        "environments per runner; a fragment holds all of them",
+        "envs per runner; a fragment contains all of them",
         "released code: 8 unrolls",
         low=1,
         high=2**20,
     )
     num_epochs: int = hyperparameter(1, "epochs over each batch", "released code", low=1)
     num_minibatches: int = hyperparameter(
-        1, "minibatches per epoch, each a group of whole environments", "released code", low=1
+        1, "minibatches per epoch; each has all steps of some envs", "released code", low=1
     )
     normalise_advantages: bool = hyperparameter(False, "standardise advantages", "released code: no")
     normalise: Literal["std", "reference", "return", "none"] = hyperparameter(
@@ -121,18 +118,18 @@ class Hyperparameters:
         None, "network family of the bonus models; none: the policy's", _ARCHITECTURE
     )
     evaluation_duration: int = hyperparameter(
-        32, "episodes of an evaluation on held-out contexts, once greedy and once sampled", "ours", low=1
+        32, "episodes per evaluation on held-out contexts, greedy and sampled each", "ours", low=1
     )
-    total_env_steps: int = hyperparameter(50_000_000, "environment steps of a run", "paper, RL Hyperparameters", low=1)
+    total_env_steps: int = hyperparameter(50_000_000, "environment steps per run", "paper, RL Hyperparameters", low=1)
 
     def changed(self, **changes: Any) -> Self:
-        """A copy with other values; an unknown name is refused."""
+        """A copy with some values changed."""
         for name in changes:
             require_known(type(self), name)
         return dataclasses.replace(self, **changes)
 
     def check(self) -> None:
-        """Refuse values of the wrong type or out of range."""
+        """Raise `InvalidInput` for a value of the wrong type or out of range."""
         for name, kind in types_of(type(self)).items():
             _check(name, getattr(self, name), kind, specs_of(type(self))[name])
 
@@ -142,16 +139,15 @@ H = TypeVar("H", bound=Hyperparameters)
 
 @dataclass(frozen=True)
 class Preset(Generic[H]):
-    """A named set of hyperparameters: differences to the defaults of its algorithm, with their sources."""
+    """A named set of hyperparameters, with the sources of all that differ from the defaults."""
 
     name: str
     description: str
     values: H
     sources: Mapping[str, str]
-    """By name, of those that differ from the defaults."""
 
     def source(self, name: str) -> str:
-        """Where the value of one hyperparameter comes from."""
+        """Source of one value."""
         return self.sources.get(name) or specs_of(type(self.values))[name].source
 
 
@@ -163,25 +159,25 @@ def preset(
     sources: Mapping[str, str] | None = None,
     **values: Any,
 ) -> Preset[H]:
-    """`base` with some `values` changed; `source` is where those come from that `sources` does not name."""
+    """`base` with some `values` changed; `source` applies to those without an entry in `sources`."""
     start, inherited = (base.values, base.sources) if isinstance(base, Preset) else (base, {})
     found = {**inherited, **dict.fromkeys(values, source), **(sources or {})}
     return Preset(name, description, start.changed(**values), MappingProxyType(found))
 
 
 def specs_of(kind: type[Hyperparameters]) -> dict[str, Spec]:
-    """The specification of every hyperparameter, by name."""
+    """Specifications by name."""
     return {item.name: item.metadata["spec"] for item in dataclasses.fields(kind)}
 
 
 def types_of(kind: type[Hyperparameters]) -> dict[str, Any]:
-    """The type of every hyperparameter, by name."""
+    """Types by name."""
     hints = get_type_hints(kind)
     return {item.name: hints[item.name] for item in dataclasses.fields(kind)}
 
 
 def require_known(kind: type[Hyperparameters], name: str, besides: Iterable[str] = ()) -> None:
-    """Refuse a name that is no hyperparameter, with the nearest of those and of other settings, `besides`."""
+    """Raise `InvalidInput` for an unknown name; it suggests similar hyperparameters and settings (`besides`)."""
     known = specs_of(kind)
     if name in known:
         return
@@ -191,7 +187,7 @@ def require_known(kind: type[Hyperparameters], name: str, besides: Iterable[str]
 
 
 def parse_value(kind: type[Hyperparameters], name: str, text: str) -> Any:
-    """The value that `--set name=text` stands for."""
+    """The value of `--set name=text`."""
     require_known(kind, name)
     wanted, optional = _without_none(types_of(kind)[name])
     if optional and text.lower() == "none":
@@ -226,7 +222,7 @@ def _check(name: str, value: Any, kind: Any, spec: Spec) -> None:
 
 
 def _without_none(kind: Any) -> tuple[Any, bool]:
-    """`X | None` as X and True."""
+    """Split `X | None` into X and True."""
     choices = get_args(kind)
     if get_origin(kind) is Literal or type(None) not in choices:
         return kind, False

@@ -1,4 +1,4 @@
-"""The connector piece that turns a fragment's extrinsic reward into the reward the learner sees."""
+"""The learner connector that adds the intrinsic reward to a fragment."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from bonuslab.algorithms.bonuses.reward.model import IntrinsicModel, total_rewar
 from bonuslab.algorithms.data.fragment import Fragment
 
 FRAGMENT = "fragment"
-"""Key of the fragment in the batch that passes through the pipeline."""
+"""Key of the fragment in the pipeline's batch."""
 METRICS = "bonus_metrics"
-"""Key of the bonus's metrics in the pipeline's shared data."""
+"""Key of bonus metrics in the pipeline's shared data."""
 
 
 class IntrinsicReward(ConnectorV2):
-    """Computes the bonus of a fragment, learns from it, and adds reward columns beside the extrinsic one.
+    """Computes a fragment's bonus, trains the bonus models on it, and adds reward columns.
 
-    Columns written to `fragment.extra`, all [T, N] float32: `reward_extrinsic`, `bonus_episodic`, `bonus_global`,
-    `bonus` and `reward`, the (clipped) sum that is learnt from. The extrinsic reward itself is never changed.
+    Columns of `fragment.extra`, all [T, N] float32: `reward_extrinsic`, `bonus_episodic`, `bonus_global`, `bonus`, and
+    `reward`, the (clipped) sum that the learner uses. `fragment.reward` is unchanged.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class IntrinsicReward(ConnectorV2):
         device: str = "cpu",
         **model: Any,
     ) -> None:
-        """`model` are arguments of `IntrinsicModel`: `normalise`, `normalise_at`, `coefficient`, `updates`."""
+        """`model`: arguments of `IntrinsicModel` (`normalise`, `normalise_at`, `coefficient`, `updates`)."""
         super().__init__(input_observation_space, input_action_space)
         self._expression = expression
         self._reward_clip = reward_clip
@@ -47,7 +47,7 @@ class IntrinsicReward(ConnectorV2):
 
     @property
     def model(self) -> IntrinsicModel:
-        """The bonus models, built when they are first needed: RLlib builds pipelines that it never runs."""
+        """The bonus models, built on first use: RLlib builds pipelines that it never runs."""
         if self._model is None:
             setting = Setting(self.input_observation_space, int(self.input_action_space.n), **self._build)
             self._model = IntrinsicModel(parse(self._expression), setting, **self._model_arguments)
@@ -69,7 +69,7 @@ class IntrinsicReward(ConnectorV2):
         return batch
 
     def get_state(self, *_: Any, **__: Any) -> dict[str, Any]:
-        """Everything the bonus has learnt and remembers."""
+        """State of the bonus models, memories and normalisers."""
         return {"model": self.model.state_dict()}
 
     def set_state(self, state: dict[str, Any]) -> None:

@@ -1,28 +1,21 @@
-"""Serial mode starts no Ray."""
+"""Serial mode without Ray processes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import ray
 
 
 @contextmanager
-def plain_objects() -> Iterator[None]:
-    """`ray.put` hands back the object itself.
+def no_object_store() -> Iterator[None]:
+    """Within this context, `ray.put(x)` returns x.
 
-    RLlib puts its configuration into Ray's object store even where it has no remote workers to read it, and that
-    alone would start a Ray cluster of several processes. Where there are runners they get the configuration by value:
-    Ray warns that a runner whose arguments lie in the object store cannot be restarted once those are lost.
+    RLlib's EnvRunnerGroup puts its config into the object store even without remote runners, which would start a Ray
+    cluster. Remote runners then receive the config by value, so they can be restarted after the store has lost it.
     """
-    original = ray.put
-
-    def keep(value: Any, **_: Any) -> Any:
-        return value
-
-    ray.put = keep
+    original, ray.put = ray.put, lambda value, **_: value
     try:
         yield
     finally:

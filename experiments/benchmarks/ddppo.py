@@ -1,4 +1,4 @@
-"""Scaling of DD-PPO: measured on the cores there are, simulated on 8 to 128 workers, planned on 32 GPUs."""
+"""Scaling of DD-PPO: measured on this machine's cores, simulated for 8 to 128 workers, projected for 32 GPUs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 from bonuslab.algorithms.ddppo.config import DDPPOConfig
 from bonuslab.algorithms.ddppo.hyperparameters import HABITAT, LAPTOP, LAPTOP_PIXELS
 from bonuslab.algorithms.ddppo.resources import DDPPOResources
-from bonuslab.experiments.benchmarks.habitat_plan import (
+from bonuslab.experiments.benchmarks.habitat_projection import (
     PAPER_STEPS_PER_SECOND,
     WORKERS,
     Assumptions,
@@ -21,85 +21,79 @@ from bonuslab.experiments.benchmarks.habitat_plan import (
     network_cost,
 )
 from bonuslab.experiments.benchmarks.measurement import Measurement
-from bonuslab.experiments.benchmarks.training_speed import trained_per_second
+from bonuslab.experiments.benchmarks.timing import trained_per_second
 from bonuslab.experiments.benchmarks.worker_simulation import Job, Network, simulate, speed_up
 
 TASK, PIXELS = "MultiRoom-N6-Lava", "Apartments-64"
 DDPPO_PAPER = {8: 7.3, 128: 107.0}
-"""Speed-up over one GPU that Wijmans et al. (2020) report; 107 is in their abstract, 7.3 is from memory."""
+"""Speed-up over one GPU that Wijmans et al. (2020) report; 107 is from their abstract, 7.3 from memory."""
 SIMULATED = (8, 32, 128)
 
 
 def run(quick: bool) -> list[Measurement]:
-    """Efficiencies are ratios: 1 would be perfect."""
-    return [*_measured(4.0 if quick else 30.0), *_simulated(rollouts=6 if quick else 60), *_planned()]
+    """Measure, simulate and project; of measured scaling, a ratio of 1 is perfect."""
+    return [*_measured(4.0 if quick else 30.0), *_simulated(rollouts=6 if quick else 60), *_projected()]
 
 
 def _measured(seconds: float) -> list[Measurement]:
-    """Weak scaling keeps the environments of a worker, strong scaling the environments of all."""
+    """Weak scaling fixes the envs per worker, strong scaling the total."""
     cores = os.cpu_count() or 1
     envs = LAPTOP.values.num_envs_per_env_runner
     ray.init("local", num_cpus=cores, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
     try:
         one = _speed(1, envs, seconds)
-        all_alone = _speed(1, envs * cores, seconds)
+        single = _speed(1, envs * cores, seconds)
         many = _speed(cores, envs, seconds)
     finally:
         ray.shutdown()
     return [
         Measurement(
-            f"weak scaling: {cores} workers × {envs} environments; peer {cores} × one",
+            f"weak scaling: {cores} workers × {envs} envs; peer: {cores} × one worker",
             many,
             cores * one,
             "steps/s",
             True,
         ),
         Measurement(
-            f"strong scaling: {cores} workers, {envs * cores} environments; peer one worker",
-            many,
-            all_alone,
-            "steps/s",
-            True,
+            f"strong scaling: {cores} workers, {envs * cores} envs; peer: one worker", many, single, "steps/s", True
         ),
     ]
 
 
 def _speed(workers: int, envs: int, seconds: float) -> float:
-    config = DDPPOConfig().environment(TASK).debugging(seed=0, log_level="ERROR")
-    config.apply(LAPTOP.values)
-    DDPPOResources("benchmark", workers).configure(config).bonus("e3b * rnd").reporting(min_time_s_per_iteration=1)
+    config = DDPPOConfig().environment(TASK).debugging(seed=0, log_level="ERROR").apply(LAPTOP.values)
+    DDPPOResources(workers).configure(config).bonus("e3b * rnd").reporting(min_time_s_per_iteration=1)
     config.env_runners(num_envs_per_env_runner=envs)
-    return trained_per_second(f"{workers} workers × {envs} environments", config.build_algo, seconds)
+    return trained_per_second(f"{workers} workers × {envs} envs", config.build_algo, seconds)
 
 
 def _simulated(rollouts: int) -> list[Measurement]:
-    """Speed-ups from rollouts of one worker that was timed here, with scenes that differ and without."""
+    """Speed-ups from timed rollouts of one worker, with equal scenes and with different ones."""
     job = timed_job(rollouts)
     total = job.step_seconds.sum(1)
     print(
-        f"  {PIXELS}, {len(total)} rollouts: environments {total.mean():.2f} s, deviation "
+        f"  {PIXELS}, {len(total)} rollouts: simulating {total.mean():.2f} s, deviation "
         f"{total.std() / total.mean():.1%}; acting {job.step_seconds.shape[1] * job.act_seconds:.2f} s, learning "
         f"{job.learn_seconds:.2f} s",
         flush=True,
     )
     rows = []
     for spread in (0.0, Assumptions.spread):
-        scenes = f"speeds of scenes ± {spread:.0%}" if spread else "as measured"
+        scenes = f"scene speeds ± {spread:.0%}" if spread else "as measured"
         for workers in SIMULATED:
             waiting, _ = speed_up(job, workers, sync_fraction=None, spread=spread)
             preempting, share = speed_up(job, workers, sync_fraction=HABITAT.values.sync_fraction, spread=spread)
-            print(f"  {workers} workers, {scenes}: {share:.0%} of the rollouts are collected", flush=True)
+            print(f"  {workers} workers, {scenes}: {share:.0%} of the rollouts collected", flush=True)
             name = f"simulated speed-up, {workers} workers, {scenes}"
-            rows.append(Measurement(f"{name}; peer without preemption", preempting, waiting, "×", True))
+            peers = [("no preemption", waiting)]
             if spread and workers in DDPPO_PAPER:
-                rows.append(
-                    Measurement(f"{name}; peer DD-PPO's paper (quoted)", preempting, DDPPO_PAPER[workers], "×", True)
-                )
+                peers.append(("DD-PPO's paper (quoted)", DDPPO_PAPER[workers]))
+            rows += [Measurement(f"{name}; peer: {peer}", preempting, value, "×", True) for peer, value in peers]
     return rows
 
 
 class _TimedVectorEnv:
-    """VectorEnv that note how long each step takes."""
+    """A vector env that records the duration of each step."""
 
     def __init__(self, envs: Any) -> None:
         self._envs = envs
@@ -109,7 +103,7 @@ class _TimedVectorEnv:
         return getattr(self._envs, name)
 
     def step(self, *arguments: Any, **options: Any) -> Any:
-        """One step of all environments."""
+        """Step all envs."""
         started = time.perf_counter()
         result = self._envs.step(*arguments, **options)
         self.seconds.append(time.perf_counter() - started)
@@ -117,11 +111,11 @@ class _TimedVectorEnv:
 
 
 def timed_job(rollouts: int) -> Job:
-    """Rollouts of a worker of the `laptop-pixels` preset with E3B, timed step by step, and what it learns with."""
+    """Time rollouts and updates of one worker with the `laptop-pixels` preset and E3B."""
     torch.set_num_threads(1)
     values = LAPTOP_PIXELS.values
-    config = DDPPOConfig().environment(PIXELS).debugging(seed=0, log_level="ERROR")
-    config.apply(values).bonus("e3b").env_runners(num_envs_per_env_runner=HABITAT.values.num_envs_per_env_runner)
+    config = DDPPOConfig().environment(PIXELS).debugging(seed=0, log_level="ERROR").apply(values)
+    config.bonus("e3b").env_runners(num_envs_per_env_runner=HABITAT.values.num_envs_per_env_runner)
     algorithm = config.run_serially().build_algo()
     worker = algorithm.env_runner
     worker.rollout._envs = envs = _TimedVectorEnv(worker.env)
@@ -145,8 +139,8 @@ def timed_job(rollouts: int) -> Job:
     )
 
 
-def _planned() -> list[Measurement]:
-    """The paper's run: 32 GPUs, 4 environments each, 225 million steps."""
+def _projected() -> list[Measurement]:
+    """The paper's run: 32 GPUs, 4 envs each, 225 million steps."""
     assumed, cost = Assumptions(), network_cost()
     job = habitat_job(cost, assumed)
     envs = HABITAT.values.num_envs_per_env_runner
@@ -154,18 +148,19 @@ def _planned() -> list[Measurement]:
     waiting = simulate(job, WORKERS, sync_fraction=None, spread=assumed.spread)
     speed = envs * done.steps_per_second
     exchange = job.exchanges * Network().exchange_seconds(WORKERS, job.num_bytes)
+    length = HABITAT.values.rollout_fragment_length
     print(
-        f"  plan: {cost.flops_per_frame / 1e9:.1f} Gflop a frame, {cost.parameters / 1e6:.1f} M parameters; a rollout "
-        f"of {envs} × {HABITAT.values.rollout_fragment_length}: simulating {job.step_seconds.sum():.1f} s, acting "
-        f"{HABITAT.values.rollout_fragment_length * job.act_seconds:.1f} s, learning {job.learn_seconds:.1f} s, "
-        f"exchanging {exchange:.2f} s; {done.share:.0%} collected",
+        f"  projection: {cost.flops_per_frame / 1e9:.1f} GFLOP per frame, {cost.parameters / 1e6:.1f} M parameters; "
+        f"per rollout of {envs} × {length} steps: simulating {job.step_seconds.sum():.1f} s, acting "
+        f"{length * job.act_seconds:.1f} s, learning {job.learn_seconds:.1f} s, all-reduce {exchange:.2f} s; "
+        f"{done.share:.0%} collected",
         flush=True,
     )
     print(f"  assumed: {assumed}", flush=True)
     hours, paper = (HABITAT.values.total_env_steps / each / 3600 for each in (speed, PAPER_STEPS_PER_SECOND))
-    name = f"planned: {WORKERS} GPUs × {envs} environments"
+    name = f"projected: {WORKERS} GPUs × {envs} envs"
     return [
-        Measurement(f"{name}; peer the paper's (quoted)", speed, PAPER_STEPS_PER_SECOND, "frames/s", True),
-        Measurement(f"{name}, preemption; peer without", speed, envs * waiting.steps_per_second, "frames/s", True),
-        Measurement(f"{name}, 225 million steps; peer the paper's (quoted)", hours, paper, "hours"),
+        Measurement(f"{name}; peer: the paper (quoted)", speed, PAPER_STEPS_PER_SECOND, "frames/s", True),
+        Measurement(f"{name}; peer: no preemption", speed, envs * waiting.steps_per_second, "frames/s", True),
+        Measurement(f"{name}, 225 million steps; peer: the paper (quoted)", hours, paper, "hours"),
     ]

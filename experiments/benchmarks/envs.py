@@ -116,9 +116,7 @@ def _many_resets(resets: int) -> list[Measurement]:
 
 
 @contextmanager
-def _both(
-    name: str, task: str, contexts: int | str = "inf"
-) -> Iterator[tuple[MiniHackVectorEnv, gym.Env[Any, Any]]]:
+def _both(name: str, task: str, contexts: int | str = "inf") -> Iterator[tuple[MiniHackVectorEnv, gym.Env[Any, Any]]]:
     """Our vector env of one environment, and upstream's environment."""
     announce(name)
     with closing(MiniHackVectorEnv(task, 1, contexts)) as envs, closing(_upstream(task)) as peer:

@@ -1,4 +1,4 @@
-"""Training speed of IMPALA: against RLlib's own, against ourselves without a bonus, and CPU time a frame by part."""
+"""Training speed of IMPALA beside RLlib's own, the cost of a bonus, and CPU time per frame by part."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import torch
 
 from bonuslab.algorithms.impala.config import IMPALAConfig
 from bonuslab.algorithms.impala.hyperparameters import LAPTOP, PAPER
-from bonuslab.algorithms.impala.resources import choose_resources
+from bonuslab.algorithms.impala.resources import IMPALAResources
 from bonuslab.experiments.benchmarks.measurement import Measurement
 from bonuslab.experiments.benchmarks.stock_impala import stock_config
-from bonuslab.experiments.benchmarks.training_speed import trained_per_second
+from bonuslab.experiments.benchmarks.timing import trained_per_second
 
 FREEZE, LAVA = "Freeze-Horn-Restricted", "MultiRoom-N6-Lava"
 SAMPLE_FACTORY_PORT = {FREEZE: 410.0, LAVA: 250.0}
-"""Frames a second of the authors' Sample-Factory port with E3B on such a machine (2 cores), measured once elsewhere."""
+"""Frames per second of the authors' Sample Factory port with E3B on a similar machine (2 cores), measured elsewhere."""
 REFERENCE_MS = {"none": 24.0, "e3b * rnd": 44.0}
-"""CPU milliseconds a frame of the authors' program with the paper's network on such a machine, measured elsewhere."""
+"""CPU ms per frame of the released code (facebookresearch/e3b) on a similar machine, measured elsewhere."""
 STOCK_CHOICES = ((1, 16), (1, 32), (2, 16))
-"""Runners × environments among which RLlib's IMPALA may use its best."""
+"""(runners, envs per runner) of RLlib's IMPALA; its fastest counts."""
 
 
 def run(quick: bool) -> list[Measurement]:
-    """Steps learnt a second, and CPU milliseconds a frame of the paper's preset; `quick` leaves out what is quoted."""
+    """Steps trained per second, and CPU ms per frame of the `paper` preset; `quick` omits most quoted peers."""
     seconds = 4.0 if quick else 60.0
     ray.init(num_cpus=4, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
     try:
@@ -39,12 +39,12 @@ def run(quick: bool) -> list[Measurement]:
         ray.shutdown()
     bare, combined = ours[FREEZE, "none"], ours[FREEZE, "e3b * rnd"]
     rows = [
-        Measurement("laptop, Freeze-Horn, no bonus; peer RLlib's IMPALA", bare, stock, "steps/s", True),
-        Measurement("laptop, Freeze-Horn, e3b * rnd; peer no bonus", combined, bare, "steps/s", True),
+        Measurement("laptop, Freeze-Horn, no bonus; peer: RLlib's IMPALA", bare, stock, "steps/s", True),
+        Measurement("laptop, Freeze-Horn, e3b * rnd; peer: no bonus", combined, bare, "steps/s", True),
     ]
     for task, port in SAMPLE_FACTORY_PORT.items():
         if (task, "e3b") in ours:
-            name = f"laptop, {task}, e3b; peer Sample-Factory port (quoted)"
+            name = f"laptop, {task}, e3b; peer: Sample Factory port (quoted)"
             rows.append(Measurement(name, ours[task, "e3b"], port, "steps/s", True))
     for bonus, peer in list(REFERENCE_MS.items())[-1 if quick else 0 :]:
         rows += _paper_milliseconds(bonus, peer, fragments=1 if quick else 6)
@@ -52,9 +52,8 @@ def run(quick: bool) -> list[Measurement]:
 
 
 def _laptop(task: str, bonus: str) -> IMPALAConfig:
-    config = IMPALAConfig().environment(task).debugging(seed=0, log_level="ERROR")
-    config.apply(LAPTOP.values)
-    return choose_resources("laptop").configure(config).bonus(bonus).reporting(min_time_s_per_iteration=2)
+    config = IMPALAConfig().environment(task).debugging(seed=0, log_level="ERROR").apply(LAPTOP.values)
+    return IMPALAResources().configure(config).bonus(bonus).reporting(min_time_s_per_iteration=2)
 
 
 def _stock_per_second(runners: int, envs: int, seconds: float) -> float:
@@ -63,11 +62,10 @@ def _stock_per_second(runners: int, envs: int, seconds: float) -> float:
 
 
 def _paper_milliseconds(bonus: str, peer: float, fragments: int) -> list[Measurement]:
-    """CPU time a frame of the paper's preset in one process, by part, on MultiRoom-N6-Lava, the harder of the two."""
+    """CPU ms per frame of the `paper` preset in one process, by part, on MultiRoom-N6-Lava, the slower task."""
     torch.set_num_threads(1)
-    config = IMPALAConfig().environment(LAVA).debugging(seed=0, log_level="ERROR")
-    config.apply(PAPER.values)
-    # Four batches' worth of environments act together; each batch of eight environments is learnt from as in the paper.
+    config = IMPALAConfig().environment(LAVA).debugging(seed=0, log_level="ERROR").apply(PAPER.values)
+    # 32 envs act together; the learner gets batches of eight envs, as in the paper.
     config.bonus(bonus).env_runners(num_envs_per_env_runner=32).run_serially()
     algorithm = config.build_algo()
     learner = algorithm.learner_group._learner
@@ -77,8 +75,7 @@ def _paper_milliseconds(bonus: str, peer: float, fragments: int) -> list[Measure
         marks = [_cpu_seconds()]
         fragment = algorithm.env_runner.sample()
         marks.append(_cpu_seconds())
-        columns = [range(begin, begin + 8) for begin in range(0, 32, 8)]
-        batches = [fragment.select_envs(list(part)) for part in columns]
+        batches = [fragment.select_envs(range(begin, begin + 8)) for begin in range(0, 32, 8)]
         for batch in batches:
             batch.extra |= algorithm.bonus._bonus.process(batch)[0].columns
         marks.append(_cpu_seconds())
@@ -96,7 +93,7 @@ def _paper_milliseconds(bonus: str, peer: float, fragments: int) -> list[Measure
     )
     name = f"paper, {LAVA}, {bonus}"
     return [
-        Measurement(f"{name}, CPU a frame; peer authors' program (quoted)", sum(each.values()), peer, "ms"),
+        Measurement(f"{name}, CPU per frame; peer: released code (quoted)", sum(each.values()), peer, "ms"),
         *(Measurement(f"{name}, {part}", value, None, "ms") for part, value in each.items()),
     ]
 

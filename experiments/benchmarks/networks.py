@@ -15,8 +15,8 @@ and 2.9; encoder, learning 0.5 and 1.6 ms against 9.5 and 7.9. Small network: le
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 
 import numpy as np
@@ -86,7 +86,7 @@ def _paper(task: str, quick: bool) -> list[Measurement]:
         batches, starts, _ = _play(task, envs, ACTING_STEPS)
         results.append(
             beside(
-                f"policy, acting with {envs} environments",
+                f"policy, acting with {envs} envs",
                 partial(_act, _unroll, ours, batches, starts),
                 partial(_act, _plain_unroll, plain, batches, starts),
                 starts.numel(),
@@ -96,18 +96,18 @@ def _paper(task: str, quick: bool) -> list[Measurement]:
 
 
 def _small(quick: bool) -> list[Measurement]:
-    """The small network: learning on 32 environments, acting with 32 and 64."""
+    """The small network: learning on 32 envs, acting with 32 and 64."""
     results = []
     for task in TASKS:
         states, first, num_actions = _play(task, 32, T // 4 if quick else T)
         policy = build_policy("small", OBSERVATION_SPACE, num_actions)
-        seconds = _processor_time(partial(_learn, _unroll, policy, states, first), repeats=5)
+        seconds = best_cpu_seconds(partial(_learn, _unroll, policy, states, first), repeats=5)
         name = f"{task}: small policy, learning on {len(first)} × 32"
         results.append(Measurement(name, seconds * 1e6 / first.numel(), None, _MICRO))
         for envs in (32, 64):
             batches, starts, _ = _play(task, envs, ACTING_STEPS)
-            seconds = _processor_time(partial(_act, _unroll, policy, batches, starts), repeats=5)
-            name = f"{task}: small policy, acting with {envs} environments"
+            seconds = best_cpu_seconds(partial(_act, _unroll, policy, batches, starts), repeats=5)
+            name = f"{task}: small policy, acting with {envs} envs"
             results.append(Measurement(name, seconds * 1e6 / starts.numel(), None, _MICRO))
     return results
 
@@ -162,8 +162,7 @@ def _print_error(task: str, ours: PolicyNetwork, plain: PolicyNetwork, states: S
 
 def _play(task: str, num_envs: int, num_steps: int) -> tuple[States, Tensor, int]:
     """States [T + 1, N, ...] and episode starts [T + 1, N] of a random policy, and the number of actions."""
-    envs = MiniHackVectorEnv(task, num_envs, seed=0)
-    try:
+    with closing(MiniHackVectorEnv(task, num_envs, seed=0)) as envs:
         num_actions = int(envs.action_space.n)
         rng = np.random.default_rng(0)
         rows = [{key: part.copy() for key, part in envs.reset().items()}]
@@ -172,7 +171,5 @@ def _play(task: str, num_envs: int, num_steps: int) -> tuple[States, Tensor, int
             step = envs.step(rng.integers(num_actions, size=num_envs))
             rows.append({key: part.copy() for key, part in step.observations.items()})
             first.append(step.terminated | step.truncated)
-    finally:
-        envs.close()
     states = as_tensors({key: np.stack([row[key] for row in rows]) for key in rows[0]})
     return states, torch.as_tensor(np.stack(first)), num_actions

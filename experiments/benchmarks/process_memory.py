@@ -1,4 +1,4 @@
-"""Memory and CPU time of a training run by the role of its processes, read from Linux's /proc."""
+"""Memory and CPU time of a training run by process role, read from Linux's /proc."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from pathlib import Path
 PROC = Path("/proc")
 DRIVER, RUNNER, BONUS, RAY, IDLE = "driver+learner", "runner", "bonus", "raylet+gcs", "idle workers"
 ROLES = (DRIVER, RUNNER, BONUS, RAY)
-"""Those that a run has from its first update to its last; Ray starts and ends idle workers as it likes."""
+"""Roles with a process from the first update to the last; Ray starts and stops idle workers at will."""
 _TITLES = {"ray::FragmentRunner": RUNNER, "ray::SharedBonus": BONUS, "ray::IDLE": IDLE}
-"""How the titles begin that Ray gives its workers."""
+"""Prefixes of the process titles that Ray sets."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What one process or several together use."""
+    """Resources used by one or more processes."""
 
     resident_mb: float = 0.0
-    """Memory in RAM, shared libraries and Ray's object store included."""
+    """Resident memory, including shared libraries and Ray's object store."""
     anonymous_mb: float = 0.0
-    """The part of it that belongs to the process alone: heap and stacks. A leak shows here."""
+    """The private part of it: heap and stacks, where leaks show."""
     cpu_seconds: float = 0.0
-    """Since the processes began."""
+    """Since the processes started."""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -35,19 +35,19 @@ class Usage:
 
 
 def usage_by_role(driver: int, proc: Path = PROC) -> dict[str, Usage]:
-    """What the run with this driver process uses now; roles without a process are left out."""
+    """Current usage of the run with this driver process; roles without a process are left out."""
     totals: dict[str, Usage] = {}
     for pid in descendants(driver, proc):
         try:
             role = DRIVER if pid == driver else role_of((proc / str(pid) / "cmdline").read_text())
             totals[role] = totals.get(role, Usage()) + _usage(proc / str(pid))
         except (FileNotFoundError, ProcessLookupError):
-            continue  # it has ended since it was listed
+            continue  # exited since it was listed
     return totals
 
 
 def descendants(root: int, proc: Path = PROC) -> list[int]:
-    """The process `root` and all that it and its children have started and that still run."""
+    """The process `root` and all its running descendants."""
     children: dict[int, list[int]] = defaultdict(list)
     for entry in proc.iterdir():
         if entry.name.isdigit():
@@ -56,13 +56,13 @@ def descendants(root: int, proc: Path = PROC) -> list[int]:
             except (FileNotFoundError, ProcessLookupError):
                 continue
     found = [root]
-    for pid in found:  # grows while it is walked
+    for pid in found:  # grows during iteration
         found += children[pid]
     return found
 
 
 def role_of(command: str) -> str:
-    """The role of a process that the driver has started."""
+    """The role of a descendant of the driver."""
     return next((role for title, role in _TITLES.items() if command.startswith(title)), RAY)
 
 
@@ -74,5 +74,5 @@ def _usage(folder: Path) -> Usage:
 
 
 def _stat(folder: Path) -> list[str]:
-    """The fields of /proc/<pid>/stat after the program's name, which may hold spaces: state, parent, …"""
+    """Fields of /proc/<pid>/stat after the program name, which may contain spaces: state, parent, …"""
     return (folder / "stat").read_text().rpartition(")")[2].split()

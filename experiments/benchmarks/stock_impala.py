@@ -1,4 +1,4 @@
-"""The peer: RLlib's own IMPALA with our network and our environments; only the machinery around them differs."""
+"""The peer: RLlib's own IMPALA with our network and our environments."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from bonuslab.envs.minihack import make
 
 
 class StockModule(TorchRLModule, ValueFunctionAPI):
-    """The network of a family, in the form in which RLlib's IMPALA wants it: batch-major, sequences without resets."""
+    """One of our networks as RLlib's IMPALA expects it: batch-major, sequences without resets."""
 
     def setup(self) -> None:
         """Build the network."""
         self.network = build_policy(self.model_config["family"], self.observation_space, int(self.action_space.n))
 
     def get_initial_state(self) -> dict[str, np.ndarray]:
-        """Zeros for h and c."""
+        """Zeros h and c."""
         h, c = self.network.initial_state(1)
         return {"h": h[0, 0].numpy(), "c": c[0, 0].numpy()}
 
@@ -39,7 +39,7 @@ class StockModule(TorchRLModule, ValueFunctionAPI):
         }
 
     def compute_values(self, batch: dict[str, Any], embeddings: torch.Tensor | None = None) -> torch.Tensor:
-        """[B, T]."""
+        """Values [B, T]."""
         core = self._core(batch)[0] if embeddings is None else embeddings
         return self.network.value_head(core).squeeze(-1)
 
@@ -56,7 +56,7 @@ class StockModule(TorchRLModule, ValueFunctionAPI):
 
 
 def stock_config(task: str, family: str, num_runners: int, envs: int, unroll: int, batch_steps: int) -> IMPALAConfig:
-    """RLlib's IMPALA with the settings that were found best on small machines."""
+    """RLlib's IMPALA with its fastest settings on small machines."""
 
     def make_env(_: Any) -> gym.Env:
         return make(task)

@@ -1,7 +1,7 @@
-"""DD-PPO on machines we do not have: rounds of many workers, simulated from rollouts that were timed on one.
+"""DD-PPO with many workers, simulated from rollouts timed on one.
 
-A round is a sequence of events: workers finish steps at times drawn from real rollouts; with preemption the round is
-called off for the rest once the sync fraction has finished; then all learn and exchange gradients.
+In each round, workers finish steps at times taken from real rollouts; with preemption, the remaining workers stop once
+the sync fraction has finished; then all learn and all-reduce gradients.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Network:
-    """What exchanging gradients costs. A ring passes 2 (W − 1) / W of the bytes through each worker."""
+    """Cost of an all-reduce. A ring passes 2 (W − 1) / W of the bytes through each worker."""
 
     bytes_per_second: float = 12.5e9
-    """100 Gb/s (an assumption)."""
+    """100 Gb/s (assumed)."""
     latency_seconds: float = 30e-6
-    """Of one hop (an assumption)."""
+    """Per hop (assumed)."""
 
     def exchange_seconds(self, workers: int, num_bytes: float) -> float:
-        """One sum over all workers."""
+        """Duration of one all-reduce."""
         if workers == 1:
             return 0.0
         hops = 2 * (workers - 1)
@@ -31,28 +31,28 @@ class Network:
 
 @dataclass(frozen=True)
 class Job:
-    """One worker's part of a run, as it was measured."""
+    """Measured times of one worker."""
 
     step_seconds: np.ndarray
-    """[rollouts, T]: seconds of the environments in each step, rollout after rollout of one worker."""
+    """[rollouts, T]: environment time of each step, in consecutive rollouts."""
     act_seconds: float
-    """Of the policy in each step."""
+    """Policy time per step."""
     learn_seconds: float
-    """Learning from a whole rollout, without exchanges."""
+    """Learning from a whole rollout, without communication."""
     exchanges: int
-    """Sums over all workers in one update."""
+    """All-reduces per update."""
     num_bytes: float
-    """Of one of them."""
+    """Size of one all-reduce."""
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """What many rounds came to."""
+    """Outcome of many rounds."""
 
     steps_per_second: float
-    """Steps of one environment, summed over workers."""
+    """Steps of one env per worker, summed over workers."""
     share: float
-    """Of the rollouts that was collected."""
+    """Fraction of the full rollouts that was collected."""
 
 
 def simulate(
@@ -66,27 +66,27 @@ def simulate(
     rounds: int = 400,
     seed: int = 0,
 ) -> Simulated:
-    """Rounds of `workers`; `sync_fraction=None` waits for everybody.
+    """Simulate rounds of `workers`; `sync_fraction=None` waits for all of them.
 
-    Each worker plays the measured rollouts from a place of its own. `spread` is the deviation of the logarithm of a
-    factor on the time of its environments that changes with every rollout, as scenes of different size do.
+    Each worker starts at a random one of the measured rollouts. A log-normal factor on environment time with deviation
+    `spread`, drawn for every rollout, stands for scenes of different size.
     """
     random = np.random.default_rng(seed)
     network = network or Network()
     rollouts, T = job.step_seconds.shape
     start = random.integers(rollouts, size=workers)
-    least = max(1, math.ceil(shortest * T))
+    fewest_steps = max(1, math.ceil(shortest * T))
     clock, collected = 0.0, 0
     for number in range(rounds):
-        factor = np.exp(spread * random.normal(size=(workers, 1)) - spread**2 / 2)  # of mean 1
+        factor = np.exp(spread * random.normal(size=(workers, 1)) - spread**2 / 2)  # mean 1
         steps_take = job.step_seconds[(start + number) % rollouts] * factor + job.act_seconds
-        finished = np.cumsum(steps_take, axis=1)  # [W, T]: when each step is done
+        finished = np.cumsum(steps_take, axis=1)  # [W, T]: end of each step
         steps = np.full(workers, T)
         if sync_fraction is not None:
             needed = max(1, math.ceil(sync_fraction * workers))
-            called_off = np.partition(finished[:, -1], needed - 1)[needed - 1]
-            # A worker looks for the signal between steps: it ends the one it is in.
-            steps = np.clip((finished < called_off).sum(1) + 1, least, T)
+            preempted = np.partition(finished[:, -1], needed - 1)[needed - 1]
+            # A worker checks between steps, so it completes the current one.
+            steps = np.clip((finished < preempted).sum(1) + 1, fewest_steps, T)
         times = finished[np.arange(workers), steps - 1]
         clock += times.max() + job.learn_seconds * steps.max() / T
         clock += job.exchanges * network.exchange_seconds(workers, job.num_bytes)
@@ -95,7 +95,7 @@ def simulate(
 
 
 def speed_up(job: Job, workers: int, **options: float | None) -> tuple[float, float]:
-    """How many times faster than one worker, and the share of rollouts that was collected."""
+    """Speed-up over one worker, and the fraction of rollouts collected."""
     alone = simulate(job, 1, sync_fraction=None, spread=options.get("spread") or 0.0)
     many = simulate(job, workers, **options)  # type: ignore[arg-type]
     return many.steps_per_second / alone.steps_per_second, many.share

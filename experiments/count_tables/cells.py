@@ -1,9 +1,10 @@
-"""The outcome of a count study: for each row, number of contexts and kind of bonus the final return of every seed."""
+"""Final returns of a count study by row, number of contexts and kind of bonus."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from statistics import fmean, stdev
 from typing import Any
 
@@ -21,14 +22,14 @@ class Cell:
     contexts: str
     kind: str
     values: tuple[float, ...]
-    """The final return of each seed that has one."""
+    """Final returns, one per seed that has results."""
     paper: tuple[float, float] | None
-    """Mean and standard deviation that the paper prints."""
+    """The paper's mean and standard deviation."""
 
     @property
     def bonus(self) -> str:
-        """Its expression."""
-        return str(parse(bonus_text(self.kind, self.row.feature)))
+        """The bonus as an expression."""
+        return expression(self.kind, self.row.feature)
 
     @property
     def mean(self) -> float:
@@ -37,37 +38,41 @@ class Cell:
 
     @property
     def std(self) -> float:
-        """Over seeds; 0 for a single one."""
+        """Over seeds; 0 for a single seed."""
         return stdev(self.values) if len(self.values) > 1 else 0.0
 
 
 def cells(comparison: Comparison, rows: Sequence[Row]) -> list[Cell]:
-    """Every cell of the tables that has a value, in the order of rows, contexts and kinds.
+    """All table cells with a value, ordered by row, contexts and kind.
 
-    Where a study tries several variants, a cell holds the best of those that play the same environment as the first, as
-    the paper's cells hold the best of several coefficients.
+    Of several variants a cell has the best one that uses the same environment as the first, as the paper's cells have
+    the best of several coefficients.
     """
+    scores: dict[tuple[str, str, str], list[Score]] = {}
+    for score in comparison.scores:
+        scores.setdefault((score.trial.task, score.trial.contexts, score.trial.bonus), []).append(score)
     found = []
     for row in rows:
-        for contexts in row.contexts:
-            for kind in (*KINDS, ADAPTIVE):
-                wanted = (row.task, contexts, str(parse(bonus_text(kind, row.feature))))
-                trials = [(score, score.trial) for score in comparison.scores]
-                here = [score for score, trial in trials if (trial.task, trial.contexts, trial.bonus) == wanted]
-                if values := _best_variant(here):
-                    found.append(Cell(row, contexts, kind, values, paper_cell(row, contexts, kind)))
+        for contexts, kind in product(row.contexts, (*KINDS, ADAPTIVE)):
+            if values := _best_variant(scores.get((row.task, contexts, expression(kind, row.feature)), [])):
+                found.append(Cell(row, contexts, kind, values, paper_cell(row, contexts, kind)))
     return found
 
 
+def expression(kind: str, feature: str) -> str:
+    """The canonical text of a kind of bonus, as trials have it."""
+    return str(parse(bonus_text(kind, feature)))
+
+
 def seeds_text(found: Sequence[Cell]) -> str:
-    """`5 seeds`, or `3 to 5 seeds` where cells have different numbers of them."""
+    """`5 seeds`, or `3 to 5 seeds` if cells differ."""
     counts = [len(cell.values) for cell in found]
     fewest, most = min(counts), max(counts)
     return f"{fewest} to {most} seeds" if fewest < most else f"{most} seed{'s' if most > 1 else ''}"
 
 
 def paper_cell(row: Row, contexts: str, kind: str) -> tuple[float, float] | None:
-    """What the paper prints for the setting that a row stands for."""
+    """The paper's mean and standard deviation for the setting that a row stands for."""
     wanted = (row.paper_task, contexts, row.feature, kind)
     for result in RESULTS:
         if (result.task, result.contexts, result.feature, result.scope) == wanted:
@@ -78,7 +83,7 @@ def paper_cell(row: Row, contexts: str, kind: str) -> tuple[float, float] | None
 def _best_variant(scores: Sequence[Score]) -> tuple[float, ...]:
     by_variant: dict[str, list[float]] = {}
     for score in scores:
-        # Returns of another environment, such as one without penalties, cannot be compared.
+        # Returns in another environment, such as one without penalties, are not comparable.
         if score.value is not None and _env(score) == _env(scores[0]):
             by_variant.setdefault(variant_of(score), []).append(score.value)
     return tuple(max(by_variant.values(), key=fmean)) if by_variant else ()
@@ -89,5 +94,5 @@ def _env(score: Score) -> dict[str, Any]:
 
 
 def variant_of(score: Score) -> str:
-    """The variant of a score's trial."""
+    """The variant of the score's trial."""
     return score.trial.description.labels.get("variant", "")

@@ -1,8 +1,8 @@
-"""The finding as one picture: returns over the number of contexts, ours beside the paper's, and the other rows."""
+"""The main figure: returns over the number of contexts, ours beside the paper's, and the other rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import matplotlib as mpl
@@ -18,12 +18,13 @@ from bonuslab.platform.report.trial_results import contexts_text
 COLOURS = {**SCOPE_COLOURS, ADAPTIVE: "#cc79a7"}
 MARKERS = dict(zip((*KINDS, ADAPTIVE), "XosDv", strict=True))
 PANEL_INCHES = (2.5, 2.2)
-_ASIDE = 0.07
+_OFFSET = 0.07
+"""Horizontal distance between the kinds of bonus."""
 FILE_TYPES = ("png", "svg")
 
 
 def draw_finding(found: Sequence[Cell], folder: Path) -> Path:
-    """Write finding.png and .svg: panels for each row with several numbers of contexts, then for all others."""
+    """Write finding.png and .svg: panels for each row with several numbers of contexts, then one for all others."""
     rows = list(dict.fromkeys(cell.row for cell in found))
     over_contexts = [row for row in rows if len(row.contexts) > 1]
     single = [row for row in rows if len(row.contexts) == 1]
@@ -37,15 +38,15 @@ def draw_finding(found: Sequence[Cell], folder: Path) -> Path:
             _over_contexts(own, row, {cell: (cell.mean, cell.std, cell.values) for cell in here})
             own.set_title(f"{row.name}\nours, {seeds_text(here)}")
             _over_contexts(paper, row, {cell: (*cell.paper, ()) for cell in here if cell.paper})
-            paper.set_title(f"{row.paper_task}, {row.feature}s\nthe paper’s, 5 seeds")
+            paper.set_title(f"{row.paper_task}, {row.feature}s\npaper, 5 seeds")
         if single:
             own, paper = grid
             here = [cell for cell in found if cell.row in single]
             _side_by_side(own, single, {cell: (cell.mean, cell.std, cell.values) for cell in here})
-            own.set_title("the other rows\nours")
+            own.set_title("other rows\nours")
             _side_by_side(paper, single, {cell: (*cell.paper, ()) for cell in here if cell.paper}, of_paper=True)
-            paper.set_title("the other rows\nthe paper’s")
-        figure.axes[0].set_ylabel("return at the end (1 = always wins)")
+            paper.set_title("other rows\npaper")
+        figure.axes[0].set_ylabel("final return (1 = always wins)")
         kinds = list(dict.fromkeys(cell.kind for cell in found))
         handles = [
             mpl.lines.Line2D([], [], color=COLOURS[kind], marker=MARKERS[kind], ms=4, label=kind) for kind in kinds
@@ -57,54 +58,42 @@ def draw_finding(found: Sequence[Cell], folder: Path) -> Path:
 
 
 Values = dict[Cell, tuple[float, float, tuple[float, ...]]]
-"""Mean, standard deviation and single values of a cell."""
+"""Mean, standard deviation and values by seed of each cell."""
 
 
 def _over_contexts(axes: Axes, row: Row, values: Values) -> None:
-    kinds = list(dict.fromkeys(cell.kind for cell in values))
-    for number, kind in enumerate(kinds):
-        of_kind = {row.contexts.index(cell.contexts): value for cell, value in values.items() if cell.kind == kind}
-        aside = (number - (len(kinds) - 1) / 2) * _ASIDE
-        places = [place + aside for place in of_kind]
-        _points(axes, kind, places, list(of_kind.values()), line="-")
+    _points(axes, values, lambda cell: row.contexts.index(cell.contexts), _OFFSET, line="-")
     _ticks(axes, [contexts_text(contexts) for contexts in row.contexts])
     axes.set_xlabel("number of contexts |C|")
 
 
 def _side_by_side(axes: Axes, rows: Sequence[Row], values: Values, of_paper: bool = False) -> None:
+    _points(axes, values, lambda cell: rows.index(cell.row), 2 * _OFFSET, line="none")
+    # On two lines, or neighbours would overlap.
+    names = [(row.paper_task if of_paper else row.task).replace("-", "-\n", 1) for row in rows]
+    settings = [f"{row.feature}s\n|C| = {contexts_text(row.contexts[0])}" for row in rows]
+    _ticks(axes, [f"{name}\n{setting}" for name, setting in zip(names, settings, strict=True)])
+
+
+def _points(axes: Axes, values: Values, place_of: Callable[[Cell], int], offset: float, line: str) -> None:
+    """Means with standard deviations, and every seed as a faint dot."""
     kinds = list(dict.fromkeys(cell.kind for cell in values))
     for number, kind in enumerate(kinds):
-        of_kind = {rows.index(cell.row): value for cell, value in values.items() if cell.kind == kind}
-        aside = (number - (len(kinds) - 1) / 2) * 2 * _ASIDE
-        _points(axes, kind, [place + aside for place in of_kind], list(of_kind.values()), line="none")
-    # In two lines, or neighbours would overlap.
-    names = [(row.paper_task if of_paper else row.task).replace("-", "-\n", 1) for row in rows]
-    _ticks(
-        axes,
-        [
-            f"{name}\n{row.feature}s\n|C| = {contexts_text(row.contexts[0])}"
-            for name, row in zip(names, rows, strict=True)
-        ],
-    )
-
-
-def _points(
-    axes: Axes, kind: str, places: Sequence[float], values: Sequence[tuple[float, float, tuple[float, ...]]], line: str
-) -> None:
-    """Means with their deviations, and every seed as a faint dot."""
-    axes.errorbar(
-        places,
-        [mean for mean, _, _ in values],
-        [std for _, std, _ in values],
-        color=COLOURS[kind],
-        marker=MARKERS[kind],
-        linestyle=line,
-        ms=4,
-        capsize=2,
-        elinewidth=0.8,
-    )
-    for place, (_, _, single) in zip(places, values, strict=True):
-        axes.plot([place] * len(single), single, ".", color=COLOURS[kind], ms=3, alpha=0.45)
+        of_kind = {place_of(cell): value for cell, value in values.items() if cell.kind == kind}
+        places = [place + (number - (len(kinds) - 1) / 2) * offset for place in of_kind]
+        axes.errorbar(
+            places,
+            [mean for mean, _, _ in of_kind.values()],
+            [std for _, std, _ in of_kind.values()],
+            color=COLOURS[kind],
+            marker=MARKERS[kind],
+            linestyle=line,
+            ms=4,
+            capsize=2,
+            elinewidth=0.8,
+        )
+        for place, (_, _, single) in zip(places, of_kind.values(), strict=True):
+            axes.plot([place] * len(single), single, ".", color=COLOURS[kind], ms=3, alpha=0.45)
 
 
 def _ticks(axes: Axes, names: Sequence[str]) -> None:

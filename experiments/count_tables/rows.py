@@ -1,4 +1,4 @@
-"""The rows of the paper's count tables, and the smaller tasks that stand for them."""
+"""Rows of the paper's count tables, and the smaller tasks that stand for them."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ _TEXTS = {
 
 @dataclass(frozen=True)
 class Row:
-    """One environment with one feature that is counted."""
+    """One environment and one counted feature."""
 
     task: str
     contexts: tuple[str, ...]
     feature: Feature
     paper_task: str
-    """The paper's task that this one is or stands for."""
+    """The paper's task that this one stands for."""
     kinds: tuple[str, ...] = KINDS
-    """The bonuses that are compared."""
+    """The bonuses to compare."""
     coefficients: tuple[tuple[str, float], ...] = ()
-    """By kind of bonus, where it is not the preset's."""
+    """By kind of bonus; the preset's for the others."""
     steps: tuple[tuple[str, int], ...] = ()
-    """Length of a trial by number of contexts, where it is not the scale's."""
+    """Environment steps of a trial by number of contexts; the scale's for the others."""
     env: tuple[tuple[str, Any], ...] = ()
-    """Settings of its environment."""
+    """Environment settings."""
 
     @property
     def name(self) -> str:
-        """As tables print it."""
+        """The row's label."""
         return f"{self.task}, {self.feature}s"
 
     def settings(self, contexts: str, kind: str) -> dict[str, Any]:
-        """What differs from the scale's settings in one cell."""
+        """Settings of one cell that differ from the scale's."""
         coefficient, steps = dict(self.coefficients).get(kind), dict(self.steps).get(contexts)
         return {
             "env": dict(self.env),
@@ -52,13 +52,13 @@ class Row:
         }
 
 
-def bonus_text(kind: str, feature: Feature) -> str:
-    """The expression of one kind of bonus on counts of `feature`."""
+def bonus_text(kind: str, feature: str) -> str:
+    """The expression of one kind of bonus that counts `feature`."""
     return _TEXTS[kind].format(feature)
 
 
 def _paper_rows() -> tuple[Row, ...]:
-    """Every environment and feature of the paper's tables with its numbers of contexts."""
+    """Every environment and feature of the paper's tables, with its numbers of contexts."""
     found: dict[tuple[str, Feature], list[str]] = {}
     for result in RESULTS:
         contexts = found.setdefault((result.task, result.feature), [])

@@ -1,4 +1,4 @@
-"""Writes what a count study found: finding.png, table.md, trials.csv, curves.csv; variants.md for several variants."""
+"""Write the results of a count study: finding.png, table.md, trials.csv, curves.csv, and variants.md if it has any."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from bonuslab.algorithms.bonuses import parse
-from bonuslab.experiments.count_tables.cells import Cell, cells, seeds_text, variant_of
+from bonuslab.experiments.count_tables.cells import Cell, cells, expression, seeds_text, variant_of
 from bonuslab.experiments.count_tables.figure import draw_finding
-from bonuslab.experiments.count_tables.rows import ADAPTIVE, KINDS, Row, bonus_text
+from bonuslab.experiments.count_tables.rows import ADAPTIVE, KINDS, Row
 from bonuslab.platform.report.comparison import Comparison, Score, compare
 from bonuslab.platform.report.provenance import origin
 from bonuslab.platform.report.tables import csv_text
@@ -20,12 +19,12 @@ from bonuslab.platform.run.folder import GridFolder
 from bonuslab.platform.run.state import write_text
 
 CURVE_POINTS = 40
-"""Of each trial's curve; every point is the mean over its share of the steps."""
+"""Points per learning curve, each the mean over an equal interval of steps."""
 _MEASURE = "Return at the end of training (mean over the last tenth of the steps)"
 
 
 def write_study(grid: GridFolder, rows: Sequence[Row]) -> Path | None:
-    """Write the folder `study` of a grid, finished or not, and return the path of its picture; None: no results yet."""
+    """Write the folder `study` of a grid, finished or not; return the path of the figure, None without results."""
     results, _ = load(grid, lambda columns: WIN_RATE)
     comparison = compare(results, RETURN)
     found = cells(comparison, rows)
@@ -42,7 +41,7 @@ def write_study(grid: GridFolder, rows: Sequence[Row]) -> Path | None:
 
 
 def table(found: Sequence[Cell], comparison: Comparison) -> str:
-    """A Markdown table, ours above and the paper's below in each cell."""
+    """A Markdown table with ours above the paper's in each cell."""
     kinds = [kind for kind in (*KINDS, ADAPTIVE) if any(cell.kind == kind for cell in found)]
     lines = [f"| environment | counts | \\|C\\| | {' | '.join(kinds)} |", f"|{'---|' * (3 + len(kinds))}"]
     for row, contexts in dict.fromkeys((cell.row, cell.contexts) for cell in found):
@@ -50,11 +49,11 @@ def table(found: Sequence[Cell], comparison: Comparison) -> str:
         texts = [_cell_text(here[kind]) if kind in here else "" for kind in kinds]
         lines.append(f"| {row.task} | {row.feature}s | {contexts_text(contexts)} | {' | '.join(texts)} |")
     note = (
-        f"{_MEASURE}, mean ± standard deviation over {seeds_text(found)}; in italics the paper's number for the "
+        f"{_MEASURE}, mean ± standard deviation over {seeds_text(found)}; in italics the paper's result for the "
         "full-size task."
     )
     if _has_variants(comparison):
-        note += " Of several variants a cell holds the best, chosen by these same numbers; variants.md has all."
+        note += " Of several variants a cell has the best, selected on these same returns; variants.md has all."
     for unit in comparison.partial:
         note += f" {unit}: not finished, values at {comparison.steps[unit]:,} steps."
     return "\n".join([*lines, "", note, ""])
@@ -65,7 +64,7 @@ def _has_variants(comparison: Comparison) -> bool:
 
 
 def variants_table(comparison: Comparison, found: Sequence[Cell]) -> str:
-    """A Markdown table of what every variant reached in every cell, each seed by itself."""
+    """A Markdown table of the returns of every variant and seed in every cell."""
     reached: dict[tuple[str, str, str, str], list[str]] = {}
     for score in comparison.scores:
         if score.value is not None:
@@ -86,11 +85,9 @@ def _cell_text(cell: Cell) -> str:
 
 
 def _trials(results: GridResults, comparison: Comparison, rows: Sequence[Row]) -> str:
-    """Every trial with its outcome and where it comes from."""
+    """Every trial with its outcome and provenance."""
     come_from = origin(results.description)
-    kinds = {
-        str(parse(bonus_text(kind, row.feature))): (kind, row.feature) for row in rows for kind in (*KINDS, ADAPTIVE)
-    }
+    kinds = {expression(kind, row.feature): (kind, row.feature) for row in rows for kind in (*KINDS, ADAPTIVE)}
     win_rates = {score.trial.id: score.value for score in compare(results, WIN_RATE).scores}
 
     def row(score: Score) -> tuple[object, ...]:

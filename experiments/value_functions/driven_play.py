@@ -1,8 +1,8 @@
-"""V*_{ψ,c} for ψ = message on solved plans: the real game is played, and every message keeps the lowest value it met.
+"""V*_{ψ,c} for ψ = message on solved plans: play the game and keep the lowest value at which each message appears.
 
-Each episode follows V* for a random number of steps, so that all parts of a level are reached, and from there on takes
-in every state the action it has tried least often there, so that what can be done is done. Steps into lava and water
-are left out: they end the episode and show nothing.
+Each episode follows V* for a random number of steps, to reach all parts of a level, and from then on takes the action
+tried least often in the current state, to cover all (state, action) pairs. Steps into lava and water are excluded: they
+end the episode and reveal nothing.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from bonuslab.experiments.value_functions.value_follower import Observation, Val
 
 @dataclass
 class Sightings:
-    """The lowest value under which each feature was met in one context, and the episode that first showed it."""
+    """The lowest value of the states in which each feature was seen in one context, and the first such episode."""
 
     lowest: dict[str, float] = field(default_factory=dict)
     first_episode: dict[str, int] = field(default_factory=dict)
     episodes: int = 0
     steps: int = 0
     tried: float = 0.0
-    """Share of all that can be done, over the states that can be reached, that was done at least once."""
+    """Fraction of (state, action) pairs of reachable states that were tried."""
 
     def add(self, feature: str, value: float) -> None:
-        """One state of the running episode."""
+        """Record a state of the current episode."""
         if value < self.lowest.get(feature, np.inf):
             self.lowest[feature] = value
             self.first_episode.setdefault(feature, self.episodes)
 
     @property
     def late_share(self) -> float:
-        """Share of the features that only the second half of the episodes showed: near 0 when little is missing."""
+        """Fraction of features first seen in the second half of the episodes: near 0 if few are missing."""
         late = sum(2 * first >= self.episodes for first in self.first_episode.values())
         return late / max(len(self.first_episode), 1)
 
 
 class LeastTried:
-    """Chooses the action tried least often in a state, ties at random."""
+    """Chooses the action tried least often in a state; breaks ties at random."""
 
     def __init__(self, solution: Solution, num_actions: int, random: np.random.Generator) -> None:
         self._solution = solution
@@ -66,7 +66,7 @@ class LeastTried:
 
     @property
     def tried(self) -> float:
-        """Share of (state, action) pairs taken at least once, of those on the plan that do not kill."""
+        """Fraction of the plan's (state, action) pairs taken at least once, without deadly ones."""
         goal = self._solution.states.plan.goal
         states = [state for state in self._solution.values if state.cell != goal]
         possible = sum(self._num_actions - len(self._deadly_steps(state.cell)) for state in states)
@@ -74,7 +74,7 @@ class LeastTried:
         return taken / max(possible, 1)
 
     def note(self, state: State, action: int) -> None:
-        """Somebody has taken an action that was no answer to a question."""
+        """Record an action that was taken, other than an answer to a question."""
         self._taken[state].add(action)
 
     def _deadly_steps(self, cell: Cell) -> list[int]:
@@ -84,7 +84,7 @@ class LeastTried:
 
 
 def drive(env: MiniHackEnv, solution: Solution, context: int, steps: int, seed: int) -> Sightings:
-    """Play a context for so many steps, to the end of the last episode, and collect its messages."""
+    """Collect a context's messages over at least `steps` environment steps; the last episode is completed."""
     random = np.random.default_rng([seed, context])
     follower, least_tried = ValueFollower(solution, env.task), LeastTried(solution, len(env.task.actions), random)
     sightings = Sightings()
@@ -115,7 +115,7 @@ def drive(env: MiniHackEnv, solution: Solution, context: int, steps: int, seed: 
 
 
 def fewest_actions(solution: Solution) -> int:
-    """Actions from the start to the goal if every one succeeds at once."""
+    """Actions from the start to the goal if each succeeds at the first attempt."""
     state, actions = solution.states.start, 0
     while state in solution.best:
         actions += len(solution.best[state].keys)
@@ -124,5 +124,5 @@ def fewest_actions(solution: Solution) -> int:
 
 
 def message_of(observation: Observation) -> str:
-    """ψ(s): the message, without what pads it."""
+    """ψ(s): the message without padding."""
     return observation["message"].tobytes().split(b"\0", 1)[0].decode("latin-1").strip()

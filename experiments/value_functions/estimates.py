@@ -1,4 +1,4 @@
-"""Value functions and similarities by task and feature: graph search where a level can be known, play where not."""
+"""Value functions and similarities by task and feature: graph search where a level can be mapped, otherwise play."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ from bonuslab.experiments.value_functions.survey import find_plan
 from bonuslab.platform.cli.tasks import short_name
 
 Item = TypeVar("Item")
-Tell = Callable[[str], None]
-TELL_EVERY_SECONDS: Final = 10.0
+Log = Callable[[str], None]
+LOG_EVERY_SECONDS: Final = 10.0
 DOORS_COUNT: Final = "doors must be opened, which takes actions"
 
 
 class Estimates:
-    """Samples value functions when first asked, keeps them, and says how similar they are."""
+    """Value functions, sampled on first use and cached, and their similarity."""
 
-    def __init__(self, effort: Effort, seed: int = 0, tell: Tell = lambda line: None) -> None:
+    def __init__(self, effort: Effort, seed: int = 0, log: Log = lambda line: None) -> None:
         self._effort = effort
         self._seed = seed
-        self._tell = tell
+        self._log = log
         self._samples: dict[tuple[str, str], Sample] = {}
         self._plans: dict[str, dict[int, FloorPlan | None]] = {}
 
     def similarity(self, task: str, feature: str, contexts: int | None) -> Similarity:
-        """The similarity with so many contexts, None for infinitely many."""
+        """The similarity with this number of contexts; None for infinitely many."""
         return similarities(self.sample(task, feature).values, (contexts,), self._seed)[0]
 
     def sample(self, task: str, feature: str) -> Sample:
@@ -60,8 +60,8 @@ class Estimates:
         of_task = find_task(task)
         name = short_name(of_task)
         if (name, feature) not in self._samples:
-            self._tell(f"{name}: value functions over {feature}s")
-            if of_task.answers_questions:  # potions, wands and monsters: no plan tells how to win
+            self._log(f"{name}: value functions over {feature}s")
+            if of_task.answers_questions:  # potions, wands and monsters: a plan does not determine how to win
                 self._samples |= {(name, found.feature): found for found in self._played(of_task)}
             else:
                 sampled = self._positions if feature == "position" else self._messages
@@ -74,11 +74,11 @@ class Estimates:
         plans = self._find_plans(task, wanted)
         contexts, found = list(plans), list(plans.values())
         few = found[: self._effort.solved_contexts]
-        solved = _flat(solve(GameStates(plan, task)).positions() for plan in self._told(few, "solved"))
-        how = "graph search on the known map" if is_known else "graph search on levels that an agent walked through"
+        solved = _flat(solve(GameStates(plan, task)).positions() for plan in self._logged(few, "solved"))
+        how = "graph search on the known map" if is_known else "graph search on levels explored by a scripted agent"
         if _has_monsters(task):
             how = f"{how}, monsters ignored"
-        if task.applies_key:  # no walk alone leads to the goal
+        if task.applies_key:  # walking alone does not reach the goal
             values, readings = solved, {}
             how = f"{how}, with key and door"
         else:
@@ -104,26 +104,26 @@ class Estimates:
         with closing(make(task)) as env:
             sightings = {
                 context: drive(env, solve(GameStates(plan, task)), context, self._effort.steps, self._seed)
-                for context, plan in self._told(list(plans.items()), "played")
+                for context, plan in self._logged(list(plans.items()), "played")
             }
-        how = "states of the real game, valued by graph search"
+        how = "states seen in the game, with values from graph search"
         if _has_monsters(task):
             how = f"{how}, monsters ignored"
         return _of_messages(task, how, sightings, wanted)
 
     def _played(self, task: Task) -> list[Sample]:
-        """The samples of all features at once: playing gives them together."""
+        """The samples of all features, since one play gives both."""
         positions: dict[int, np.ndarray] = {}
         sightings: dict[int, Sightings] = {}
         ids = MiniHackContexts(self._effort.played_contexts, self._seed).ids or ()
         with closing(make(task)) as env:
-            for context in self._told(ids, "played"):
+            for context in self._logged(ids, "played"):
                 values, seen = play(env, context, self._effort.steps, self._seed)
                 if values.any():
                     positions[context], sightings[context] = values, seen
         if not positions:
-            raise InvalidInput(f"{short_name(task)} was never won in {len(ids)} contexts, so its values are not known")
-        how = "value iteration on what was seen in the real game"
+            raise InvalidInput(f"{short_name(task)} was never won in {len(ids)} contexts, so its values are unknown")
+        how = "value iteration on transitions seen in the game"
         messages = _of_messages(task, how, sightings, len(ids))
         flat = _flat(positions.values())
         left_out = len(ids) - len(positions)
@@ -133,30 +133,30 @@ class Estimates:
         ]
 
     def _find_plans(self, task: Task, wanted: int) -> dict[int, FloorPlan]:
-        """The plans of so many contexts, without those whose level, or a way to its goal, could not be found out."""
+        """The plans of `wanted` contexts, without those whose level could not be mapped up to the goal."""
         known = self._plans.setdefault(task.name, {})
         ids = MiniHackContexts(wanted, self._seed).ids or ()
         with closing(make(task)) as env:
-            for context in self._told([one for one in ids if one not in known], "mapped"):
+            for context in self._logged([one for one in ids if one not in known], "mapped"):
                 plan = find_plan(env, context)
                 known[context] = plan if plan is not None and _leads_to_goal(plan, task) else None
         plans = {context: plan for context in ids if (plan := known[context]) is not None}
         if not plans:
-            raise InvalidInput(f"no level of {short_name(task)} could be found out in {wanted} contexts")
+            raise InvalidInput(f"no level of {short_name(task)} could be mapped in {wanted} contexts")
         return plans
 
-    def _told(self, items: Sequence[Item], done: str) -> Iterator[Item]:
-        """The items, with a line every few seconds that says how far it is."""
+    def _logged(self, items: Sequence[Item], done: str) -> Iterator[Item]:
+        """The items, with progress logged every few seconds."""
         last = time.monotonic()
         for number, item in enumerate(items):
-            if time.monotonic() - last > TELL_EVERY_SECONDS:
-                self._tell(f"  {done} {number} of {len(items)} contexts")
+            if time.monotonic() - last > LOG_EVERY_SECONDS:
+                self._log(f"  {done} {number} of {len(items)} contexts")
                 last = time.monotonic()
             yield item
 
 
 def _leads_to_goal(plan: FloorPlan, task: Task) -> bool:
-    """Whether the plan shows a way; a surveyor that has seen the stairs may not have seen how to reach them."""
+    """Whether the plan has a path to the goal; a surveyor may see the stairs without a way to reach them."""
     if task.applies_key:
         solution = solve(GameStates(plan, task))
         return solution.values.get(solution.states.start, 0.0) > 0

@@ -1,4 +1,4 @@
-"""Pictures of value functions, one panel a context as in the paper's appendix, and of similarity over |C|."""
+"""Figures of value functions, one panel per context as in the paper's appendix, and of similarity over |C|."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ MOST_MESSAGES: Final = 14
 FILE_TYPES: Final = ("png", "svg")
 COLOURS: Final = "viridis"
 _NOWHERE: Final = "#e9ebee"
-"""Where the agent never stands."""
+"""Background, where the agent never is."""
 _VERTICAL_WALL, _HORIZONTAL_WALL = g.WALLS[0], g.WALLS[1]
 _PAPER_COLOUR: Final = "#b3261e"
 
 
 def position_maps(sample: Sample) -> Figure:
-    """Above, the value of every position; below, the map itself, if the level has one."""
+    """The value of every position, and below it the map, if the level has a plan."""
     num = min(PANELS, len(sample.contexts))
     maps = sample.values[:num].reshape(num, ROWS, COLUMNS)
     plans = sample.plans[:num]
@@ -62,7 +62,7 @@ def position_maps(sample: Sample) -> Figure:
 
 
 def message_bars(sample: Sample) -> Figure:
-    """The value of every message, the highest on top; one panel a context."""
+    """The values of messages, highest first, one panel per context."""
     num = min(PANELS, len(sample.contexts))
     order = np.argsort(-sample.values.mean(axis=0), kind="stable")[:MOST_MESSAGES]
     values = sample.values[:num, order]
@@ -83,7 +83,7 @@ def message_bars(sample: Sample) -> Figure:
 
 
 def similarity_over_contexts(found: Mapping[tuple[str, str], Sequence[Similarity]], counts: Sequence[str]) -> Figure:
-    """One panel for each task and feature: ours with its interval, and the paper's numbers where it has them."""
+    """One panel per task and feature: ours with its interval, and the paper's where reported."""
     figure = Figure(figsize=(6.75, 2.0 * -(-len(found) // 3)), layout="constrained")
     grid = figure.subplots(-(-len(found) // 3), 3, squeeze=False, sharey=True)
     for axes, ((task, feature), rows) in zip(grid.flat, found.items(), strict=False):
@@ -109,7 +109,7 @@ def similarity_over_contexts(found: Mapping[tuple[str, str], Sequence[Similarity
 
 
 def glyphs_of(plan: FloorPlan) -> np.ndarray:
-    """[21, 79] glyphs that show a plan, with walls the way the game draws them."""
+    """[21, 79] glyphs of a plan, with walls as the game draws them."""
     terrain = plan.terrain.copy()
     wall = np.isin(terrain, [_VERTICAL_WALL])
     beside = np.zeros_like(wall)
@@ -121,21 +121,21 @@ def glyphs_of(plan: FloorPlan) -> np.ndarray:
 
 
 def save(figure: Figure, folder: Path, name: str) -> str:
-    """Write a figure in all file types; the name of the PNG."""
+    """Write a figure in all file types; return the name of the PNG."""
     for kind in FILE_TYPES:
         figure.savefig(folder / f"{name}.{kind}", dpi=STYLE["savefig.dpi"])
     return f"{name}.png"
 
 
 def draw(sample: Sample, folder: Path) -> str:
-    """Draw and write the value functions of a sample."""
+    """Write the figure of a sample's value functions."""
     with mpl.rc_context(STYLE):
         figure = position_maps(sample) if sample.feature == "position" else message_bars(sample)
         return save(figure, folder, f"{short_name(sample.task)}_{sample.feature}")
 
 
 def draw_similarity(found: Mapping[tuple[str, str], Sequence[Similarity]], counts: Sequence[str], folder: Path) -> str:
-    """Draw and write the similarities over the number of contexts."""
+    """Write the figure of similarities over the number of contexts."""
     with mpl.rc_context(STYLE):
         return save(similarity_over_contexts(found, counts), folder, "similarity")
 

@@ -1,4 +1,4 @@
-"""The plan of a level: its terrain in NetHack's own coordinates, and what stands between start and goal."""
+"""The plan of a level: terrain in NetHack's coordinates, start, goal and obstacles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CLOSED_DOOR: Final = g.CLOSED_DOORS[0]
 OPEN_DOOR: Final = g.OPEN_DOORS[0]
 
 _SYMBOLS: Final = {" ": ROCK, "|": WALL, "-": WALL, ".": FLOOR, "L": g.LAVA, "+": CLOSED_DOOR}
-# NetHack's mazes end here (x_maze_max and y_maze_max), which is where it takes the centre of a map from.
+# x_maze_max and y_maze_max, by which NetHack centres a map.
 _MAZE_COLUMNS, _MAZE_ROWS = 78, 20
 
 ObstacleKind = Literal["closed", "locked", "hidden"]
@@ -27,31 +27,31 @@ ObstacleKind = Literal["closed", "locked", "hidden"]
 
 @dataclass(frozen=True)
 class Obstacle:
-    """Something that must be removed before its cell can be entered."""
+    """Must be removed before its cell can be entered."""
 
     cell: Cell
     kind: ObstacleKind
-    """A closed door is pushed open, a locked one kicked or unlocked, a hidden door or passage searched for."""
+    """Closed doors are pushed open, locked ones kicked in or unlocked, hidden doors and passages searched for."""
 
 
 @dataclass(frozen=True)
 class FloorPlan:
-    """One level. Cells are (row, column) as agents see them."""
+    """One level. Cells are (row, column) as in observations."""
 
     terrain: np.ndarray
-    """[21, 79] int16: NetHack's map symbols (see `glyphs`), doors as they are at the start."""
+    """[21, 79] int16: NetHack's map symbols (see `glyphs`), with doors in their initial state."""
     start: Cell
     goal: Cell
     obstacles: tuple[Obstacle, ...] = ()
-    """In the order in which they must be removed where two share a cell."""
+    """Two on the same cell are in the order in which they must be removed."""
     key: Cell | None = None
-    """Where the key lies that opens locked doors."""
+    """Where the key to locked doors lies."""
 
 
 def plan_of_level(level: Level) -> FloorPlan:
-    """The plan of a level whose map is known before the game is started."""
+    """The plan of a level whose map is known before the game starts."""
     if level.map is None or level.start is None or level.goal is None:
-        raise ValueError("the game draws this level itself: survey it")
+        raise ValueError("the map of this level is not known in advance; use `survey`")
     top, left = placement(len(level.map), len(level.map[0]))
     terrain = np.full((ROWS, COLUMNS), ROCK, np.int16)
     for row, text in enumerate(level.map):
@@ -67,7 +67,7 @@ def plan_of_level(level: Level) -> FloorPlan:
 
 
 def placement(rows: int, columns: int) -> Cell:
-    """(row, column) of the upper left corner of a centred map, as the game places it and agents see it."""
+    """(row, column) of the upper left corner of a map that the game centres, as in observations."""
     left = 2 + (_MAZE_COLUMNS - 2 - columns) // 2
     top = 2 + (_MAZE_ROWS - 2 - rows) // 2
     left, top = left | 1, top | 1  # the game moves an even corner by one

@@ -1,4 +1,4 @@
-"""What of the game matters for winning on a plan: where the agent is, what it has opened, whether it has the key."""
+"""The game's states on a floor plan as far as winning depends on them: position, removed obstacles, key."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from bonuslab.envs.minihack.known_map import NEIGHBOURS, Cell
 from bonuslab.experiments.value_functions.floor_plan import FloorPlan, Obstacle
 from bonuslab.experiments.value_functions.movement import NETHACK, neighbours
 
-# NetHack compares a random number below 20 (a push) or 35 (a kick) with the mean of strength, dexterity and
-# constitution, which is 14.8 on average over 1,000 contexts of our rogue. A search finds a hidden door one time in 7.
+# NetHack compares a random number below 20 (push) or 35 (kick) with the mean of strength, dexterity and constitution,
+# 14.8 on average over 1,000 contexts of our rogue. A search finds a hidden door with probability 1/7.
 PUSH_OPENS: Final = 14.8 / 20
 KICK_BREAKS: Final = 14.8 / 35
 SEARCH_FINDS: Final = 1 / 7
@@ -28,21 +28,21 @@ class State(NamedTuple):
 
     cell: Cell
     removed: int = 0
-    """Bit i: whether obstacle i of the plan is out of the way."""
+    """Bit i: whether obstacle i of the plan has been removed."""
     has_key: bool = False
 
 
 class Transition(NamedTuple):
-    """Something to do in a state. When it fails, the state stays what it is."""
+    """What can be done in a state. If it fails, the state does not change."""
 
     keys: tuple[int, ...]
-    """What to press: each is one action."""
+    """Keys to press, one per action."""
     target: State
     chance: float = 1.0
 
 
 class GameStates:
-    """The states of a plan and what can be done in them with a task's actions."""
+    """The states of a plan and their transitions under a task's actions."""
 
     def __init__(self, plan: FloorPlan, task: Task) -> None:
         self.plan = plan
@@ -52,7 +52,7 @@ class GameStates:
         self._by_cell: dict[Cell, list[tuple[int, Obstacle]]] = {}
         for number, obstacle in enumerate(plan.obstacles):
             self._by_cell.setdefault(obstacle.cell, []).append((number, obstacle))
-        # Without their door, kicked doorways may be crossed diagonally.
+        # Doorways whose door was kicked in may be crossed diagonally.
         self._broken = sum(1 << i for i, item in enumerate(plan.obstacles) if item.kind == "locked" and self._kicks)
         self._ways = lru_cache(maxsize=None)(self._ways_with_broken)
 
@@ -61,7 +61,7 @@ class GameStates:
         return Command.KICK in self._actions and not self._uses_key
 
     def transitions(self, state: State) -> Iterator[Transition]:
-        """All that leads on from a state; nothing leads on from the goal."""
+        """All transitions from a state; none from the goal."""
         cell, removed, has_key = state
         if cell == self.plan.goal:
             return
@@ -76,11 +76,11 @@ class GameStates:
                 yield from self._removals(state, other)
 
     def is_free(self, cell: Cell, removed: int) -> bool:
-        """Whether no obstacle is left on a cell."""
+        """Whether a cell has no obstacle left."""
         return all(removed >> number & 1 for number, _ in self._by_cell.get(cell, ()))
 
     def terrain(self, removed: int) -> np.ndarray:
-        """[21, 79]: the map once these obstacles are removed."""
+        """[21, 79]: the map after these obstacles are removed."""
         terrain = self.plan.terrain.copy()
         for cell in self._by_cell:
             if terrain[cell] in g.CLOSED_DOORS and self.is_free(cell, removed):
@@ -89,7 +89,7 @@ class GameStates:
         return terrain
 
     def _removals(self, state: State, cell: Cell) -> Iterator[Transition]:
-        """What removes the first obstacle that is left on a neighbouring cell."""
+        """Transitions that remove the first remaining obstacle of a neighbouring cell."""
         left = [item for item in self._by_cell[cell] if not state.removed >> item[0] & 1]
         if not left:
             return
@@ -101,12 +101,12 @@ class GameStates:
         elif obstacle.kind == "hidden" and Command.SEARCH in self._actions:
             yield Transition((int(Command.SEARCH),), target, SEARCH_FINDS)
         elif obstacle.kind == "locked" and self._uses_key and state.has_key:
-            yield Transition((int(Command.APPLY),), target)  # it goes on until the door is open
+            yield Transition((int(Command.APPLY),), target)  # applies until the door is open
         elif obstacle.kind == "locked" and self._kicks:
             yield Transition((int(Command.KICK), direction), target, KICK_BREAKS)
 
     def _ways_with_broken(self, broken: int) -> dict[Cell, list[Cell]]:
-        """Cell -> neighbours as if nothing else were in the way, once these doors are broken."""
+        """Cell -> neighbours with these doors broken, other obstacles ignored."""
         terrain = self.plan.terrain
         if broken:
             terrain = terrain.copy()

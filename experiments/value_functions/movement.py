@@ -1,8 +1,8 @@
-"""NetHack's rule of movement, as a statement about map symbols.
+"""NetHack's movement rules in terms of map symbols.
 
-A step goes to one of eight neighbours. Rock and walls stop it, a closed door is opened by it and not entered. An
-intact door, open or closed, is neither entered nor left diagonally; a doorway without door, or with a broken one, is.
-A person with little to carry squeezes diagonally between two corners of rock. Lava and water kill.
+A step leads to one of eight neighbours. Rock and walls block it; a step at a closed door opens it without entering. An
+intact door, open or closed, cannot be entered or left diagonally; a doorway without a door, or with a broken one, can.
+An agent with a light load squeezes diagonally between two corners of rock. Lava and water kill.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DEADLY: Final = frozenset((g.LAVA, *g.WATER))
 
 
 class Outcome(Enum):
-    """What a step does."""
+    """The result of a step."""
 
     MOVES = "moves"
     PUSHES = "pushes a closed door"
@@ -31,7 +31,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule of movement. NetHack's is the default; the others show how much of a result hangs on the rule."""
+    """Movement rules. NetHack's are the default; the others show how much results depend on them."""
 
     name: str
     steps: Sequence[Cell] = NEIGHBOURS
@@ -45,7 +45,7 @@ RULES: Final = (NETHACK, DIAGONAL_DOORS, FOUR_MOVES)
 
 
 def outcome(terrain: np.ndarray, cell: Cell, step: Cell) -> Outcome:
-    """What NetHack makes of a step on a map without creatures and boulders; `terrain` as it is at that moment."""
+    """The result of a step on the current terrain, without monsters and boulders."""
     row, column = cell[0] + step[0], cell[1] + step[1]
     if not (0 <= row < terrain.shape[0] and 0 <= column < terrain.shape[1]):
         return Outcome.STAYS
@@ -60,7 +60,7 @@ def outcome(terrain: np.ndarray, cell: Cell, step: Cell) -> Outcome:
 
 
 def neighbours(terrain: np.ndarray, rule: Rule = NETHACK) -> dict[Cell, list[Cell]]:
-    """Cell -> cells one step away, on a map whose doors are all open."""
+    """Cell -> cells one step away, with all doors open."""
     rows = terrain.tolist()
     floor = {
         (row, column): symbol
@@ -80,5 +80,5 @@ def neighbours(terrain: np.ndarray, rule: Rule = NETHACK) -> dict[Cell, list[Cel
 
 
 def _is_barred(here: int, there: int, step: Cell, diagonal_doors: bool) -> bool:
-    """Whether an intact door forbids this diagonal."""
+    """Whether an intact door forbids this diagonal step."""
     return bool(step[0] and step[1]) and not diagonal_doors and (here in DOORS or there in DOORS)

@@ -1,11 +1,12 @@
-"""V* on a plan by graph search, and its infimum over all states that share a position (the paper's equation of V*_ψ).
+"""V* on a plan by graph search, and its infimum over states with the same position (the paper's equation of V*_ψ).
 
-With discount γ an action that takes a steps and succeeds with chance p, and changes nothing when it fails, is worth
+With discount γ, repeating an action of a steps that succeeds with probability p, and otherwise changes nothing, has the
+value of its target times
 
     m = p γ^a / (1 − (1 − p) γ^a)
 
-times the value of where it leads. V* is therefore the largest product of such factors along any way to the goal,
-whose own value is 1, and Dijkstra's search from the goal finds it exactly.
+So V* is the largest product of these factors along a path to the goal, whose value is 1, and Dijkstra's algorithm from
+the goal finds it exactly.
 """
 
 from __future__ import annotations
@@ -27,23 +28,23 @@ DISCOUNT: Final = 0.9
 
 
 def factor(transition: Transition, discount: float = DISCOUNT) -> float:
-    """What a transition is worth, times the value of its target."""
+    """The factor m between a target's value and the value of taking a transition to it."""
     step, chance = discount ** len(transition.keys), transition.chance
     return chance * step / (1 - (1 - chance) * step)
 
 
 @dataclass(frozen=True)
 class Solution:
-    """The optimal values of all states that can be reached from the start, and the best thing to do in each."""
+    """Optimal values of all states reachable from the start, and the best transition in each."""
 
     states: GameStates
     values: Mapping[State, float]
-    """0 where the goal cannot be reached."""
+    """0 if the goal cannot be reached."""
     best: Mapping[State, Transition]
-    """Nothing for the goal and for states without a way to it."""
+    """Without the goal and states that have no path to it."""
 
     def positions(self) -> np.ndarray:
-        """[21, 79]: V*_{ψ,c} for ψ = position; 0 where the agent never stands."""
+        """[21, 79]: V*_{ψ,c} for ψ = position; 0 where the agent never is."""
         lowest = np.full((ROWS, COLUMNS), np.inf)
         for state, value in self.values.items():
             lowest[state.cell] = min(lowest[state.cell], value)
@@ -51,7 +52,7 @@ class Solution:
 
 
 def solve(states: GameStates, discount: float = DISCOUNT) -> Solution:
-    """Optimal values by Dijkstra's search from the goal."""
+    """Optimal values by Dijkstra's algorithm from the goal."""
     into: dict[State, list[tuple[State, Transition]]] = {states.start: []}
     queue = deque([states.start])
     while queue:
@@ -82,16 +83,16 @@ def solve(states: GameStates, discount: float = DISCOUNT) -> Solution:
 
 
 def shortest_walk_values(plan: FloorPlan, rule: Rule = NETHACK, discount: float = DISCOUNT) -> np.ndarray:
-    """[21, 79]: γ^k with k the fewest steps from a position to the goal, where doors open by themselves.
+    """[21, 79]: γ^k, with k the fewest steps from a position to the goal if doors open by themselves.
 
-    This is how the paper describes its value maps. It leaves out keys, and actions other than steps.
+    This is how the paper describes its value maps. It ignores keys and actions other than moves.
     """
     ways = neighbours(plan.terrain, rule)
     distances: dict[Cell, int] = {plan.goal: 0}
     queue = deque([plan.goal])
     while queue:
         cell = queue.popleft()
-        for other in ways[cell]:  # steps can be taken back, so the ways to the goal are the ways from it
+        for other in ways[cell]:  # moves are reversible, so paths from the goal are paths to it
             if other not in distances:
                 distances[other] = distances[cell] + 1
                 queue.append(other)

@@ -55,14 +55,14 @@ def similarity_row(sample: Sample, similarity: Similarity) -> Row:
 
 
 def coverage_facts(sample: Sample) -> Row:
-    """Episodes, steps, and how much of the game they covered; blank where nothing was played."""
+    """Episodes, steps, and how much of the game they covered; blank if nothing was played."""
     if sample.coverage is None:
         return dict.fromkeys(("episodes", "steps", "tried", "late_share"), "")
     return asdict(sample.coverage)
 
 
 def sample_facts(sample: Sample, picture: str) -> Row:
-    """What the page says about a sample."""
+    """A sample's entry on the page."""
     return {
         "task": short_name(sample.task),
         "feature": sample.feature,
@@ -94,12 +94,12 @@ def comparison_row(source: str, row: Comparison) -> Row:
 
 
 def count_text(contexts: int | None) -> str:
-    """As `--contexts` takes it."""
+    """A number of contexts as in `--contexts`."""
     return "inf" if contexts is None else str(contexts)
 
 
 def write_csv(path: Path, rows: Sequence[Row], further: Mapping[str, Any]) -> None:
-    """Rows with where they come from in every one."""
+    """Write rows, each with its provenance."""
     columns = list(rows[0]) if rows else []
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, [*columns, *further])
@@ -108,7 +108,7 @@ def write_csv(path: Path, rows: Sequence[Row], further: Mapping[str, Any]) -> No
 
 
 def write_page(path: Path, **facts: Any) -> None:
-    """Fill the page."""
+    """Write the page."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )

@@ -1,4 +1,4 @@
-"""The paper's average cosine similarities, and the returns of its count bonuses beside them."""
+"""The paper's average cosine similarities, and the returns of its count bonuses in the same settings."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class PaperSimilarity:
 
     place: str
     task: str
-    """As we write it."""
+    """Our name."""
     feature: str
     contexts: str
     similarity: float
 
     def mean_return(self, scope: str) -> float | None:
-        """The mean return the paper reports for a count bonus of this scope in this setting, if it does."""
+        """The paper's mean return of the count bonus with this scope in this setting, if reported."""
         for result in RESULTS:
             setting = (result.task, result.feature, result.contexts, result.scope)
             if setting == (self.task, self.feature, self.contexts, scope):
@@ -45,7 +45,7 @@ PAPER: Final = (
 
 
 def paper_similarity(task: str, feature: str, contexts: str) -> float | None:
-    """The paper's number for a setting, if it has one. The task is named without `MiniHack-` and `-v0`."""
+    """The paper's similarity for a setting, if reported; the task without `MiniHack-` and `-v0`."""
     for row in PAPER:
         if (row.task, row.feature, row.contexts) == (task, feature, contexts):
             return row.similarity
@@ -53,5 +53,5 @@ def paper_similarity(task: str, feature: str, contexts: str) -> float | None:
 
 
 def nearest(similarity: float) -> PaperSimilarity:
-    """The paper's setting whose similarity is nearest."""
+    """The paper's setting with the nearest similarity."""
     return min(PAPER, key=lambda row: abs(row.similarity - similarity))

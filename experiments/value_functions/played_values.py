@@ -1,13 +1,12 @@
-"""V*_{ψ,c} for tasks without a plan to solve (potions, wands, monsters), from counting what happens in the real game.
+"""V*_{ψ,c} for tasks without a plan to solve (potions, wands, monsters), from transitions counted in the game.
 
-States are told apart by the map, whether something was picked up, and what the game asks. The transitions seen, with
-their frequencies, make a small decision process, which value iteration solves:
+A state is the map, whether something was picked up, and the question asked. The transitions seen, with their
+frequencies, form a small MDP, which value iteration solves:
 
     V(s) = max_a γ Σ_s' P(s' | s, a) V(s'),   V = 1 where the task is won,
 
-over the actions that were tried. Only states in which every action was tried count for V*_{ψ,c}: others may owe a low
-value to what nobody did in them. Nor do states count from which no way to win was seen, because whether they are lost
-or merely little known cannot be told.
+over the actions tried. V*_{ψ,c} uses only states in which every action was tried, since others may have a low value
+only because an action is missing, and only states with a known way to win, since others may be lost or just unexplored.
 """
 
 from __future__ import annotations
@@ -30,17 +29,17 @@ from bonuslab.experiments.value_functions.optimal_values import DISCOUNT
 from bonuslab.experiments.value_functions.value_follower import Observation
 
 SCRIPTED_EVERY: Final = 3
-"""Every third episode is left to the scripted agent from beginning to end, which knows how to win."""
+"""The scripted agent, which knows how to win, plays every third episode to the end."""
 _USABLE: Final = re.compile(r"^f - ")
-"""The first thing picked up gets the letter f, the only one that agents of these tasks can answer with."""
+"""The first item picked up gets the letter f, the only one that these tasks' actions can select."""
 _TOLERANCE: Final = 1e-9
 
 Node = tuple[int, bool, str, int, bool]
-"""Hash of the map, whether the thing is picked up, the question asked, conditions such as levitation, whether won."""
+"""Hash of the map, whether the item is picked up, question asked, conditions such as levitation, whether won."""
 
 
 class PlayedGame:
-    """The states and transitions met in one context."""
+    """States and transitions seen in one context."""
 
     def __init__(self, num_actions: int) -> None:
         self.cells: list[Cell] = []
@@ -50,21 +49,21 @@ class PlayedGame:
         self._transitions: dict[tuple[int, int], Counter[int | None]] = defaultdict(Counter)
         self._tries: dict[int, np.ndarray] = defaultdict(lambda: np.zeros(num_actions))
         self._won: set[int] = set()
-        self._has_thing = False
+        self._has_item = False
 
     def begin(self) -> None:
-        """A new episode."""
-        self._has_thing = False
+        """Start an episode."""
+        self._has_item = False
 
     def read(self, observation: Observation, won: bool = False) -> int:
-        """The number of the state that an observation shows, given those before it."""
+        """The index of the current state, given this observation and the ones before it."""
         message = message_of(observation)
-        self._has_thing = self._has_thing or _USABLE.match(message) is not None
+        self._has_item = self._has_item or _USABLE.match(message) is not None
         question = message if "?" in message else ""
         conditions = int(observation["blstats"][nethack.NLE_BL_CONDITION])
-        # Things on the floor are left out: stones that the agent throws about would make every map a new one.
+        # Ignore items on the floor: stones that the agent throws would make every map a new one.
         glyphs = np.where(g.object_glyphs()[observation["glyphs"]], g.STONE + FLOOR, observation["glyphs"])
-        node = (hash(glyphs.tobytes()), self._has_thing, question, conditions, won)
+        node = (hash(glyphs.tobytes()), self._has_item, question, conditions, won)
         number = self._numbers.setdefault(node, len(self._numbers))
         if number == len(self.cells):
             self.cells.append(agent_cell(observation["blstats"]))
@@ -75,22 +74,22 @@ class PlayedGame:
         return number
 
     def add(self, number: int, action: int, target: int | None) -> None:
-        """One transition; no target where the agent died."""
+        """Record a transition; no target if the agent died."""
         self._tries[number][action] += 1
         self._transitions[number, action][target] += 1
 
     def least_tried(self, number: int, random: np.random.Generator) -> int:
-        """The action tried least often in a state, ties at random."""
+        """The action tried least often in a state; breaks ties at random."""
         tries = self._tries[number]
         return int((tries + random.random(len(tries))).argmin())
 
     @property
     def tried(self) -> float:
-        """Share of the actions that were tried, over the states met."""
+        """Fraction of (state, action) pairs tried, over the states seen."""
         return float(np.mean([tries > 0 for tries in self._tries.values()])) if self._tries else 0.0
 
     def well_known(self, values: np.ndarray) -> list[int]:
-        """States with a way to win in which every action was tried, and states in which the task is won."""
+        """States with a way to win in which every action was tried, and winning states."""
         return [
             number
             for number, value in enumerate(values)
@@ -98,7 +97,7 @@ class PlayedGame:
         ]
 
     def values(self, discount: float = DISCOUNT) -> np.ndarray:
-        """[states]: optimal values of the decision process that was seen, by value iteration."""
+        """[states]: optimal values of the observed MDP, by value iteration."""
         sources = np.array([number for number, _ in self._transitions], np.intp)  # [pairs]
         rows = [
             (pair, target, discount * count / targets.total())
@@ -111,9 +110,9 @@ class PlayedGame:
         won = np.array(sorted(self._won), np.intp)
         values = np.zeros(len(self._numbers))
         while len(won):
-            worth = np.bincount(pairs, weights * values[targets], len(sources))
+            action_values = np.bincount(pairs, weights * values[targets], len(sources))
             better = np.zeros(len(values))
-            np.maximum.at(better, sources, worth)
+            np.maximum.at(better, sources, action_values)
             better[won] = 1.0
             change, values = np.abs(better - values).max(), better
             if change < _TOLERANCE:
@@ -122,7 +121,7 @@ class PlayedGame:
 
 
 def play(env: MiniHackEnv, context: int, steps: int, seed: int) -> tuple[np.ndarray, Sightings]:
-    """Values of positions [21, 79] and of messages after so many steps in one context; all 0 if it was never won."""
+    """Values of positions [21, 79] and of messages in one context after `steps` steps; all 0 if it was never won."""
     random = np.random.default_rng([seed, context])
     game, explorer, sightings = PlayedGame(len(env.task.actions)), Explorer(env.task.actions, seed), Sightings()
     longest = 1
@@ -154,7 +153,7 @@ def _episode(
     random: np.random.Generator,
     scripted: int,
 ) -> int:
-    """One episode, of which the scripted agent plays the first steps. Returns all of its steps."""
+    """Play one episode, the first `scripted` steps by the scripted agent; return its length."""
     observation, _ = env.reset(options={"context": context})
     game.begin()
     explorer.reset()

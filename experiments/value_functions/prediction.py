@@ -1,18 +1,17 @@
-"""Which bonus the paper's framework predicts from a similarity, and how that compares with what training gave.
+"""The bonus that the paper's framework predicts from a similarity, and how that compares with training results.
 
-The framework says that a global bonus works where value functions vary little over contexts and fails where they vary
-much. It names no threshold, so ours are where the verdict of the paper's own tables changes, half-way between the
-settings on both sides:
+According to the framework, a global bonus works if value functions vary little between contexts and fails if they vary
+much. It gives no threshold; ours are half-way between the settings where the verdict of the paper's tables changes:
 
     similarity   global      episodic                                 verdict
     0.951–1      0.96–0.99   0.10–0.89   global better                global
     0.465        0.59 ± 0.32  0.92       global works on some seeds   neither is safe: combined
     0.198–0.358  0.00–0.23   0.78–0.98   global fails                 episodic
 
-These are the settings of its section 3. One of its appendix speaks against it: on a single map of MultiRoom-N4-Locked,
-similarity 1, the global bonus reached 0.72 ± 0.45 and the episodic one 0.95. The product of both was measured at the
-ends only (0.83 to 0.99) and was good there, which is why it is the choice in between and wherever the interval of the
-similarity reaches over a threshold.
+These are the settings of section 3. One in the appendix contradicts them: on a single map of MultiRoom-N4-Locked
+(similarity 1) the global bonus reached 0.72 ± 0.45 and the episodic one 0.95. The product was measured only at both
+ends, where it did well (0.83 to 0.99), so it is the prediction in between and whenever the interval of the similarity
+contains a threshold.
 """
 
 from __future__ import annotations
@@ -38,15 +37,15 @@ SCOPES: Final[tuple[Scope, ...]] = ("global", "episodic", "combined")
 GLOBAL_FROM: Final = (0.951 + 0.465) / 2
 EPISODIC_BELOW: Final = (0.465 + 0.358) / 2
 RATES: Final = ("win_rate", "evaluation/win_rate", "episode_return", "evaluation/episode_return")
-"""Columns that say how well a trial did, the first that is there counts."""
+"""Columns with a trial's result; the first one present is used."""
 TRIALS_OF_A_GRID: Final = Path("report", "tables", "trials.csv")
 TOLERANCE: Final = 0.1
-"""Win rates that differ by less are not told apart."""
+"""Smaller differences in win rate are ignored."""
 _ROUNDING: Final = 1e-9
 
 
 def predict(similarity: Similarity) -> Scope:
-    """The scope that the framework predicts to work best."""
+    """The scope predicted to work best."""
     if similarity.low >= GLOBAL_FROM:
         return "global"
     return "episodic" if similarity.high < EPISODIC_BELOW else "combined"
@@ -54,19 +53,19 @@ def predict(similarity: Similarity) -> Scope:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one kind of bonus reached in one setting."""
+    """The result of one kind of bonus in one setting."""
 
     task: str
     contexts: int | None
     feature: str
-    """What was counted; empty where there was no bonus, which belongs to every feature."""
+    """The counted feature; empty without a bonus, which applies to every feature."""
     scope: str
     win_rate: float
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Prediction against outcome in one setting."""
+    """Prediction and outcome in one setting."""
 
     task: str
     contexts: int | None
@@ -74,11 +73,11 @@ class Comparison:
     similarity: Similarity
     predicted: Scope
     win_rates: Mapping[str, float]
-    """The mean over trials of each scope that was trained; `none` is training without bonus."""
+    """Means over trials of each trained scope; `none` is training without a bonus."""
     best: str
-    """The bonus with the highest win rate."""
+    """The scope with the highest win rate."""
     agrees: bool | None
-    """Whether the predicted scope came within `TOLERANCE` of the best; None where that was not put to the test."""
+    """Whether the predicted scope came within `TOLERANCE` of the best; None if it was not trained or all tie."""
 
 
 SimilarityOf = Callable[[str, str, int | None], Similarity]
@@ -86,7 +85,7 @@ SimilarityOf = Callable[[str, str, int | None], Similarity]
 
 
 def prediction_against_outcome(outcomes: Iterable[Outcome], similarity_of: SimilarityOf) -> list[Comparison]:
-    """One row for each setting, in the order in which settings first appear."""
+    """One row per setting, in order of first appearance."""
     trained: dict[tuple[str, int | None, str], dict[str, list[float]]] = {}
     without_bonus: dict[tuple[str, int | None], list[float]] = {}
     for outcome in outcomes:
@@ -108,7 +107,7 @@ def prediction_against_outcome(outcomes: Iterable[Outcome], similarity_of: Simil
 
 
 def _agrees(predicted: Scope, rates: Mapping[str, float]) -> bool | None:
-    """From the rates of the bonuses alone: where all of them do better than none nothing is decided between them."""
+    """From the bonuses alone, without `none`: if all do equally well, nothing is decided between them."""
     if predicted not in rates or _alike(min(rates.values()), max(rates.values())):
         return None
     return _alike(rates[predicted], max(rates.values()))
@@ -119,7 +118,7 @@ def _alike(low: float, high: float) -> bool:
 
 
 def paper_outcomes() -> list[Outcome]:
-    """The paper's own tables of count bonuses; what it reports is the mean return, at most 1 for a win."""
+    """The paper's tables of count bonuses, which report mean returns (at most 1, for a win)."""
     return [
         Outcome(result.task, parse_count(result.contexts), result.feature, result.scope, result.mean)
         for result in RESULTS
@@ -127,9 +126,9 @@ def paper_outcomes() -> list[Outcome]:
 
 
 def read_outcomes(path: Path) -> list[Outcome]:
-    """The trials of a count study: a CSV, or the folder of a grid with its report.
+    """The trials of a count study, from a CSV or from the folder of a grid that has a report.
 
-    The CSV has a row a trial and the columns task, contexts, bonus (or scope and feature), and one of `RATES`.
+    The CSV has one row per trial and the columns task, contexts, bonus (or scope and feature), and one of `RATES`.
     """
     file = path / TRIALS_OF_A_GRID if path.is_dir() else path
     try:
@@ -152,7 +151,7 @@ def read_outcomes(path: Path) -> list[Outcome]:
 
 
 def _outcome(row: Mapping[str, str], rate: float) -> Outcome | None:
-    """One trial; None for a bonus that counts nothing, or that chooses its scope itself: nothing is predicted of it."""
+    """One trial; None for bonuses without a prediction: those that count nothing or adapt their scope."""
     bonus = parse(row.get("bonus") or "none")
     scope = row.get("scope") or str(bonus.scope)
     feature = "" if scope == "none" else row.get("feature") or count_feature(str(bonus))

@@ -1,4 +1,4 @@
-"""What is sampled to see how contexts differ: how many contexts, and the value functions found in them."""
+"""Samples of contexts: how many to take, and the value functions found in them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Effort:
     """How much to sample."""
 
     known_contexts: int
-    """Of tasks whose maps are known without playing."""
+    """For tasks whose maps are known without playing."""
     solved_contexts: int
-    """Of these, contexts in which opening doors is counted too, which takes thirty times as long as walks alone."""
+    """The first of these are also solved with doors to open, which takes thirty times as long as walks alone."""
     played_contexts: int
-    """Of tasks whose levels must be walked through first, and of all tasks for messages."""
+    """For tasks whose levels must be explored first, and for messages in all tasks."""
     steps: int
-    """Steps played in each of them, to the end of the last episode."""
+    """Environment steps in each played context; the last episode is completed."""
 
 
 FULL: Final = Effort(known_contexts=1000, solved_contexts=200, played_contexts=60, steps=12_000)
@@ -36,18 +36,18 @@ QUICK: Final = Effort(known_contexts=200, solved_contexts=40, played_contexts=16
 
 @dataclass(frozen=True)
 class Coverage:
-    """How much of the game was seen where values come from playing it."""
+    """How much of the game was covered where values come from playing it."""
 
     episodes: int
     steps: int
     tried: float
-    """Share of what can be done in the states that was done, averaged over contexts."""
+    """Fraction of (state, action) pairs tried, averaged over contexts."""
     late_share: float
-    """Share of a context's messages that only the second half of its episodes showed, averaged over contexts."""
+    """Fraction of a context's messages first seen in the second half of its episodes, averaged over contexts."""
 
     @classmethod
     def of(cls, sightings: Sequence[Sightings]) -> Coverage:
-        """Of all contexts together."""
+        """Over all contexts."""
         return cls(
             episodes=sum(one.episodes for one in sightings),
             steps=sum(one.steps for one in sightings),
@@ -67,15 +67,15 @@ class Sample:
     values: np.ndarray
     """[n, |Z|]."""
     names: Sequence[str] = ()
-    """The messages, in the order of Z; empty for positions, whose Z is the 21 x 79 lattice row by row."""
+    """The messages, in the order of Z; empty for positions, whose Z is the 21 × 79 map, row by row."""
     plans: Sequence[FloorPlan] = ()
-    """Of the same contexts, for positions on levels that have one."""
+    """Of the same contexts, if the feature is the position and levels have plans."""
     left_out: int = 0
-    """Contexts whose level was not found out, or in which nobody ever won."""
+    """Contexts whose level could not be mapped, or that were never won."""
     coverage: Coverage | None = None
-    """None where nothing was played."""
+    """None if nothing was played."""
     readings: Mapping[str, np.ndarray] = field(default_factory=dict)
-    """The same under other readings of V*_ψ, by name."""
+    """`values` under other readings of V*_ψ, by name."""
 
 
 JOINED: Final = "greeting and inventory letters the same in all contexts"
@@ -84,12 +84,12 @@ _LETTER: Final = re.compile(r"^[a-zA-Z] - ")
 
 
 def message_table(sightings: Sequence[Sightings]) -> tuple[list[str], np.ndarray]:
-    """Messages and their values [n, |Z|]; a message that a context does not have is worth 0 in it."""
+    """Messages and their values [n, |Z|]; 0 for messages that a context does not have."""
     return _table([one.lowest for one in sightings])
 
 
 def joined_messages(sightings: Sequence[Sightings]) -> np.ndarray:
-    """[n, |Z|] without what says nothing about the level: the moon's greeting, and the letter a thing gets."""
+    """[n, |Z|] without what does not depend on the level: the moon's greeting and inventory letters."""
     functions = []
     for one in sightings:
         joined: dict[str, float] = {}

@@ -2,8 +2,8 @@
 
     E_{c,c' ~ μ} [ <V_c, V_c'> / (|V_c| |V_c'|) ]
 
-Both contexts are drawn independently. With infinitely many they are never the same; with |C| = k they are the same one
-time in k and then have similarity 1, so that the expectation over sets of k contexts is 1/k + (1 − 1/k) s_∞.
+Both contexts are drawn independently. With infinitely many they are never the same; with |C| = k they are the same with
+probability 1/k and then have similarity 1, so the expectation over sets of k contexts is 1/k + (1 − 1/k) s_∞.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ class Similarity:
     """The average cosine similarity of a task with some number of contexts."""
 
     contexts: int | None
-    """How many there are; None for infinitely many."""
+    """|C|; None for infinitely many."""
     value: float
     low: float
     high: float
-    """Ends of the 95 % bootstrap interval of `value`, from resampling contexts."""
+    """95 % bootstrap interval of `value`, resampling contexts."""
     runs: tuple[float, float] | None
-    """Where 95 % of single runs lie, each with its own set of contexts; None where all are the same (one context, or
-    infinitely many), or where too few contexts were sampled to tell."""
+    """95 % range of single runs, each with its own set of contexts; None if all are equal (one context, or infinitely
+    many), or if too few contexts were sampled."""
 
 
 def cosines(values: np.ndarray) -> np.ndarray:
-    """[n, n] cosine similarities of value functions [n, |Z|]; none may be zero everywhere."""
+    """[n, n] cosine similarities of value functions [n, |Z|], none of them zero everywhere."""
     norms = np.linalg.norm(values, axis=1, keepdims=True)
     if not norms.all():
         raise InvalidInput("a value function that is zero everywhere has no cosine similarity")
@@ -45,7 +45,7 @@ def cosines(values: np.ndarray) -> np.ndarray:
 
 
 def average_of_distinct(gram: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """[R]: the mean over pairs of different contexts, each context taken as often as weights [R, n] say."""
+    """[R]: the mean over pairs of different contexts, each context weighted by `weights` [R, n]."""
     own = np.diagonal(gram)
     pairs = ((weights @ gram) * weights).sum(axis=1) - (weights**2 * own).sum(axis=1)
     return pairs / (weights.sum(axis=1) ** 2 - (weights**2).sum(axis=1))
@@ -57,10 +57,10 @@ def similarities(
     """The similarity for each number of contexts, from the value functions [n, |Z|] of n sampled contexts."""
     gram, num = cosines(values), len(values)
     if num < 3:
-        raise InvalidInput(f"value functions of {num} contexts are too few to compare; at least 3 are needed")
+        raise InvalidInput(f"only {num} contexts have value functions; comparing needs at least 3")
     random = np.random.default_rng(seed)
     drawn = random.multinomial(num, np.full(num, 1 / num), size=resamples).astype(float)
-    drawn = drawn[(drawn > 0).sum(axis=1) > 1]  # of one context alone there are no pairs
+    drawn = drawn[(drawn > 0).sum(axis=1) > 1]  # one context alone has no pairs
     unlimited = float(average_of_distinct(gram, np.ones((1, num)))[0])
     low, high = np.quantile(average_of_distinct(gram, drawn), _ENDS)
     found = []
@@ -71,19 +71,19 @@ def similarities(
 
 
 def with_repeats(unlimited: float, count: int | None) -> float:
-    """The expectation with `count` contexts, given that of infinitely many."""
+    """The expectation with `count` contexts, given the one with infinitely many."""
     return unlimited if count is None else 1 / count + (1 - 1 / count) * unlimited
 
 
 def _single_runs(
     gram: np.ndarray, count: int | None, value: float, random: np.random.Generator
 ) -> tuple[float, float] | None:
-    """Where 95 % of the similarities of single sets of contexts lie, around their mean `value`."""
+    """The 95 % range of the similarities of single sets of contexts, around their mean `value`."""
     num = len(gram)
     if count is None or count == 1 or 2 * count > num:
         return None
     sets = [random.choice(num, count, replace=False) for _ in range(RESAMPLES)]
     low, high = np.quantile([gram[np.ix_(one, one)].mean() for one in sets], _ENDS)
-    # Sets of a small sample overlap and vary less than sets of all contexts do: the finite population correction.
+    # Sets drawn from a small sample overlap and vary less than sets of all contexts: finite population correction.
     widen = (1 - count / num) ** -0.5
     return value + widen * (float(low) - value), value + widen * (float(high) - value)

@@ -1,4 +1,4 @@
-"""Plans of levels that the game draws itself: a scripted agent walks through all of them, but for the stairs."""
+"""Plans of levels that the game generates itself: a scripted agent explores them without taking the stairs."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from bonuslab.envs.minihack.render import agent_cell
 from bonuslab.experiments.value_functions.floor_plan import FloorPlan, Obstacle, plan_of_level
 
 MOST_SEARCHES: Final = 90
-"""A level whose stairs are not found with so many searches for hidden doors is given up."""
+"""Searches for hidden doors before giving up on finding the stairs."""
 _KEY: Final = "("
 
 
 class Surveyor(Explorer):
-    """Explores until nothing new is left, never takes the stairs, and notes what was in the way."""
+    """Explores the whole level without taking the stairs, and records obstacles."""
 
     def reset(self) -> None:
         """Forget the episode."""
         super().reset()
         self.is_done = False
         self.doors: dict[Cell, int] = {}
-        """Doors as they looked when first seen."""
+        """Doors with their symbol when first seen."""
         self.hidden: list[Cell] = []
-        """What a search brought to light."""
+        """Cells revealed by a search."""
         self.key: Cell | None = None
         self._searched = False
         self._num_searches = 0
@@ -46,12 +46,12 @@ class Surveyor(Explorer):
 
     @property
     def gives_up(self) -> bool:
-        """Whether it has searched long enough."""
+        """Whether it has reached `MOST_SEARCHES`."""
         return self._num_searches >= MOST_SEARCHES
 
     @property
     def goal(self) -> Cell | None:
-        """The stairs down, if they have been seen."""
+        """The stairs down, once seen."""
         found = np.argwhere(self.map.terrain == g.STAIRS_DOWN)
         return (int(found[0][0]), int(found[0][1])) if len(found) else None
 
@@ -76,7 +76,7 @@ class Surveyor(Explorer):
         return False
 
     def _decide(self, here: Cell) -> int:
-        # Finding a way takes far longer than a step of the game, so a way is walked to its end.
+        # Finding a path takes far longer than a game step, so walk each path to its end.
         if self._walk and here == self._walk[0]:
             self._walk.pop(0)
         if not self._wanted(here):
@@ -101,13 +101,13 @@ class Surveyor(Explorer):
 
 
 def find_plan(env: MiniHackEnv, context: int) -> FloorPlan | None:
-    """The plan of a context's level, by a survey where the map is not known; None where that fails."""
+    """The plan of a context's level, surveyed if the map is not known; None if that fails."""
     level = env.task.levels.build(context)
     return survey(env, context) if level.map is None else plan_of_level(level)
 
 
 def survey(env: MiniHackEnv, context: int) -> FloorPlan | None:
-    """The plan of a context's level; None if the surveyor died or did not find the stairs in time."""
+    """The plan of a context's level; None if the surveyor dies or does not find the stairs in time."""
     observation, _ = env.reset(options={"context": context})
     start = agent_cell(observation["blstats"])
     surveyor = Surveyor(env.task.actions)
@@ -128,7 +128,7 @@ def _plan(surveyor: Surveyor, start: Cell, task: Task) -> FloorPlan:
     for cell, symbol in surveyor.doors.items():
         terrain[cell] = symbol
         if symbol in g.CLOSED_DOORS:
-            # Where there is a key the surveyor uses it at once and never hears that the door is locked.
+            # With a key, the surveyor unlocks doors before the game can report that they are locked.
             is_locked = task.applies_key or cell in surveyor.locked
             obstacles.append(Obstacle(cell, "locked" if is_locked else "closed"))
     return FloorPlan(terrain, start, goal, tuple(obstacles), surveyor.key if task.applies_key else None)

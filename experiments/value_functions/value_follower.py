@@ -1,4 +1,4 @@
-"""Plays the real game by V*: reads the state off the screen and does what is best in it."""
+"""Play the game by V*: read the state from the observation and take the best action."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _FREE: Final[dict[ObstacleKind, frozenset[int]]] = {
     "locked": _OPEN,
     "hidden": _OPEN | {*g.CLOSED_DOORS, *g.FLOORS},  # found, though a door may still have to be opened
 }
-"""What the place of an obstacle looks like once it is out of the way."""
+"""Map symbols of an obstacle's cell after its removal."""
 _QUESTION: Final = b"In what direction"
 
 
 class StateReader:
-    """Keeps track of the state of a game on a known plan; call `reset` before an episode."""
+    """Tracks the state of a game on a known plan; call `reset` before each episode."""
 
     def __init__(self, states: GameStates) -> None:
         self._obstacles = states.plan.obstacles
@@ -40,7 +40,7 @@ class StateReader:
         self._left = dict(enumerate(self._obstacles))
 
     def read(self, observation: Observation) -> State:
-        """The state that an observation shows, given those before it."""
+        """The current state, given this observation and the ones before it."""
         cell = agent_cell(observation["blstats"])
         message = observation["message"].tobytes()
         self._has_key = self._has_key or (b" - " in message and b" key" in message)
@@ -54,7 +54,7 @@ class StateReader:
 
 
 class ValueFollower:
-    """Chooses the best action of a solution in every state; call `reset` before an episode."""
+    """Takes the best action of a solution in every state; call `reset` before each episode."""
 
     def __init__(self, solution: Solution, task: Task) -> None:
         self.reader = StateReader(solution.states)
@@ -72,7 +72,7 @@ class ValueFollower:
         return self.act_in(self.reader.read(observation), observation)
 
     def act_in(self, state: State, observation: Observation) -> int:
-        """The next action in a state that has been read already."""
+        """The next action in a known state."""
         if self._pending and is_question(observation):
             key, *rest = self._pending
         else:
@@ -83,12 +83,12 @@ class ValueFollower:
 
 
 def is_question(observation: Observation) -> bool:
-    """Whether the game waits for a direction."""
+    """Whether the game is waiting for a direction."""
     return _QUESTION in observation["message"].tobytes()
 
 
 def deadly_steps(terrain: np.ndarray, cell: Cell) -> set[int]:
-    """Numbers of the moves, 0 to 7, that lead from a cell into lava or water."""
+    """The moves (0 to 7) that lead from a cell into lava or water."""
     return {
         number
         for number, (dy, dx) in enumerate(NEIGHBOURS)

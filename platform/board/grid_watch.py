@@ -114,7 +114,7 @@ class GridWatch:
         return {
             "trials": len(watches),
             "counts": Counter(trial.status for trial in watches),
-            "share": sum(watch.state.share_done for watch in watches) / max(1, len(watches)),
+            "share": sum(watch.state.fraction_done for watch in watches) / max(1, len(watches)),
             "steps": sum(trial.state.env_steps for trial in watches),
             "speed": sum(trial.speed or 0.0 for trial in watches if trial.status == "running"),
             "left": seconds_left(readable),

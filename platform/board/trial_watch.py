@@ -85,7 +85,7 @@ class TrialWatch:
         return {
             "id": self.folder.id,
             "status": self.status,
-            "share": _short(state.share_done),
+            "share": _short(state.fraction_done),
             "steps": state.env_steps,
             "total": state.total_env_steps,
             "seconds": _short(state.wall_seconds),

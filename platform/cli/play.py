@@ -66,7 +66,7 @@ class Moment:
     action: str
     """Name of the action that led here; empty at the start."""
     total_reward: float
-    ending: str
+    outcome: str
     """How the episode ended, or empty."""
 
     def status(self) -> str:
@@ -76,16 +76,16 @@ class Moment:
             f"return {self.total_reward:.2f}",
             render.status_text(self.observation["blstats"]),
         ]
-        return "   ".join([*parts, self.ending or self.action])
+        return "   ".join([*parts, self.outcome or self.action])
 
 
 def episode(env: MiniHackEnv, agent: Agent, max_steps: int, context: int | None) -> Iterator[Moment]:
     """Play, and hand out every moment from the first observation on."""
     observation, info = env.reset(options={"context": context})
     context = int(info["context"])
-    total, ending = 0.0, ""
+    total, outcome = 0.0, ""
     shown = observation
-    yield Moment(shown, context, 0, "", total, ending)
+    yield Moment(shown, context, 0, "", total, outcome)
     for step in range(1, max_steps + 1):
         action = agent.act(observation)
         observation, reward, terminated, truncated, info = env.step(action)
@@ -93,9 +93,9 @@ def episode(env: MiniHackEnv, agent: Agent, max_steps: int, context: int | None)
         if observation["blstats"].any():  # all zero after a death, as are the map and the message
             shown = observation
         if terminated or truncated:
-            ending = str(info["end_status"]).replace("_", " ")
-        yield Moment(shown, context, step, env.task.action_names[action], total, ending)
-        if ending:
+            outcome = str(info["end_status"]).replace("_", " ")
+        yield Moment(shown, context, step, env.task.action_names[action], total, outcome)
+        if outcome:
             return
 
 
@@ -139,7 +139,7 @@ class PlayCommand:
                 last = _print_last(moments)
         finally:
             env.close()
-        how = last.ending or "not over"
+        how = last.outcome or "not over"
         print(f"{of_task.name} context {last.context}: {how} after {last.step} steps, return {last.total_reward:.2f}")
         if path is not None:
             print(f"saved {path}")
@@ -168,7 +168,7 @@ def _draw_in_place(moments: Iterator[Moment], delay: float) -> Moment:
             glyphs, blstats = moment.observation["glyphs"], moment.observation["blstats"]
             picture = render.text_lines(glyphs, render.agent_cell(blstats))
             screen.show([render.message_text(moment.observation["message"]), *picture, moment.status()])
-            if not moment.ending:
+            if not moment.outcome:
                 time.sleep(delay)
     return moment
 

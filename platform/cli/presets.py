@@ -23,7 +23,7 @@ class PresetsCommand:
 
     def run(self, arguments: Namespace) -> int:
         """Print them."""
-        from bonuslab.algorithms.rllib.catalogue import ALGORITHMS, find
+        from bonuslab.algorithms.catalogue import ALGORITHMS, find
         from bonuslab.platform.pictures.table import print_table
 
         algorithms = [find(name) for name in ([arguments.algorithm] if arguments.algorithm else ALGORITHMS)]

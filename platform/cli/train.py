@@ -14,7 +14,7 @@ from bonuslab.platform.run.progress import Progress, duration
 from bonuslab.platform.run.results import outcome_text
 
 if TYPE_CHECKING:
-    from bonuslab.platform.grid.single import Outcome, SingleRun
+    from bonuslab.platform.grid.single import RunOutcome, SingleRun
 
 # RLlib takes seconds to import: it is loaded once a run is wanted, not for `--help`.
 
@@ -91,7 +91,7 @@ def _prepared(given: dict[str, Any]) -> SingleRun:
         loading.clear()
 
 
-def _summarise(run: SingleRun, outcome: Outcome) -> None:
+def _summarise(run: SingleRun, outcome: RunOutcome) -> None:
     config, row = run.config, outcome.row
     how = "finished" if outcome.stopped_by is None else "stopped"
     print(f"{config.task} with bonus {config.bonus}, seed {config.seed}: {how} at {int(row['env_steps']):,} steps")

@@ -12,7 +12,7 @@ from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.grid.experiment import Experiment, Scale
 from bonuslab.platform.grid.resources import TrialResources
 
-MOST_SEEDS = 10_000
+MAX_SEEDS = 10_000
 
 
 def add_arguments(parser: ArgumentParser, experiment: Experiment) -> None:
@@ -114,13 +114,13 @@ def parse_seeds(words: Sequence[str]) -> list[int]:
         if not found:
             raise InvalidInput(f"--seeds {word!r} cannot be used; write numbers and ranges, such as 0 1 2 or 0-4")
         first, last = int(found[1]), int(found[2] or found[1])
-        if not first <= last < first + MOST_SEEDS:
-            raise InvalidInput(f"--seeds {word!r} cannot be used; a range goes up, by at most {MOST_SEEDS}")
+        if not first <= last < first + MAX_SEEDS:
+            raise InvalidInput(f"--seeds {word!r} cannot be used; a range goes up, by at most {MAX_SEEDS}")
         seeds += range(first, last + 1)
     return seeds
 
 
-def check_numbers(given: dict[str, Any]) -> None:
+def check_options(given: dict[str, Any]) -> None:
     """Refuse options that are out of range before anything is started."""
     for option, least in (("concurrent", 1), ("max_retries", 0)):
         if option in given and given[option] < least:

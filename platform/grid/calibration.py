@@ -28,7 +28,7 @@ from bonuslab.platform.run.ray_session import silence_notices
 from bonuslab.platform.run.state import write_text
 from bonuslab.platform.run.versions import versions
 
-LEAST_SECONDS = 4.0
+MIN_SECONDS = 4.0
 """Of training that is measured, after one iteration to warm up; at least one iteration."""
 GROWTH_BY_TRAINING = 3
 """A checkpoint from before the first update has no moments of the optimisers yet, which are two for each weight."""
@@ -116,7 +116,7 @@ def cache_file() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bonuslab" / "calibration.json"
 
 
-def train_a_little(config: Config, resources: TrialResources) -> dict[str, Any]:
+def measure_training(config: Config, resources: TrialResources) -> dict[str, Any]:
     """Fields of a `Speed`, from a real algorithm that trains for a few seconds."""
     silence_notices()
     if config.serial:
@@ -126,7 +126,7 @@ def train_a_little(config: Config, resources: TrialResources) -> dict[str, Any]:
     try:
         algorithm.train()
         begun, before = time.perf_counter(), algorithm.env_steps
-        while time.perf_counter() - begun < LEAST_SECONDS:
+        while time.perf_counter() - begun < MIN_SECONDS:
             algorithm.train()
         speed = (algorithm.env_steps - before) / (time.perf_counter() - begun)
         return asdict(Speed(speed, begun - started, _checkpoint_bytes(algorithm)))
@@ -152,7 +152,7 @@ def _start(config: Config, resources: TrialResources, group: PlacementGroup) -> 
 
 def _measured(config: dict[str, Any], resources: dict[str, Any], extensions: bytes | None) -> dict[str, Any]:
     install(extensions)
-    return train_a_little(Config.from_dict(config), TrialResources(**resources))
+    return measure_training(Config.from_dict(config), TrialResources(**resources))
 
 
 def _processor() -> str:

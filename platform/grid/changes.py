@@ -10,7 +10,7 @@ from typing import Any
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription
 
-MOST_NAMES = 4
+MAX_NAMES = 4
 """Trials named in one line of the report."""
 
 
@@ -91,6 +91,6 @@ def _earlier(folder: GridFolder, trial: TrialDescription) -> TrialDescription | 
 
 
 def _names(trials: Sequence[str]) -> str:
-    shown = ", ".join(trials[:MOST_NAMES])
-    more = len(trials) - MOST_NAMES
+    shown = ", ".join(trials[:MAX_NAMES])
+    more = len(trials) - MAX_NAMES
     return f"{len(trials)} trial{'s' if len(trials) > 1 else ''}: {shown}" + (f" and {more} more" if more > 0 else "")

@@ -57,8 +57,14 @@ def find_address(given: str | None) -> str | None:
 
 @contextmanager
 def joined(address: str | None) -> Iterator[Cluster]:
-    """Join a cluster, or start Ray on this machine; leave or stop it at the end."""
+    """Join a cluster, or start Ray on this machine; leave or stop it at the end.
+
+    Ray that already runs in this process, a notebook's for example, is used and left running.
+    """
     silence_notices()
+    if ray.is_initialized():
+        yield _look(address, "")
+        return
     if address is not None and ":" in address and not _answers(address):
         raise InvalidInput(f"nothing answers at --address {address}; {HINT}")
     # Lines of the trials' processes would tear the table of the terminal; an error of theirs reaches us anyway.
@@ -78,7 +84,7 @@ def joined(address: str | None) -> Iterator[Cluster]:
         ray.shutdown()
 
 
-def own_node_lives() -> bool:
+def own_node_alive() -> bool:
     """Whether Ray still runs on the driver's own machine."""
     own = ray.get_runtime_context().get_node_id()
     return any(node["NodeID"] == own and node["Alive"] for node in ray.nodes())

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.grid.arguments import add_arguments, check_numbers, selected_scale
+from bonuslab.platform.grid.arguments import add_arguments, check_options, selected_scale
 from bonuslab.platform.grid.experiment import Experiment
 from bonuslab.platform.run.progress import Progress
 
@@ -28,7 +28,7 @@ class ExperimentCommand:
     def run(self, arguments: Namespace) -> int:
         """0: all trials finished, 1: some failed, 2: bad input, 128 + n: stopped by signal n."""
         given = vars(arguments)
-        check_numbers(given)
+        check_options(given)
         loading = Progress(1)
         if sys.stdout.isatty():
             loading.waiting("loading PyTorch and RLlib")

@@ -15,11 +15,11 @@ from ray import tune
 from ray.tune.execution import class_cache
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from bonuslab.platform.grid.cluster import own_node_lives
+from bonuslab.platform.grid.cluster import own_node_alive
 from bonuslab.platform.grid.recorder import Recorder
 from bonuslab.platform.grid.relay import Places, Relay
 from bonuslab.platform.grid.resources import ONE_PROCESS, TrialResources
-from bonuslab.platform.grid.trainable import GridTrial, order_of
+from bonuslab.platform.grid.trainable import GridTrial, trial_spec
 from bonuslab.platform.grid.tune_callback import GridCallback, GridStopper, Stopping
 from bonuslab.platform.run.folder import GridFolder, TrialDescription
 from bonuslab.platform.run.stop_request import StopRequest
@@ -47,7 +47,7 @@ class RunOptions:
 
 
 @dataclass
-class Outcome:
+class GridOutcome:
     """How a grid ended."""
 
     stopped: str = ""
@@ -86,7 +86,7 @@ class GridDriver:
         self._recorder = recorder
         self._display = display
 
-    def run(self) -> Outcome:
+    def run(self) -> GridOutcome:
         """Work until nothing is left to do, or until a signal or an unwritable folder ends it."""
         name, relay = self._start_relay()
         stopping = Stopping(lambda: relay.stop.remote())
@@ -100,7 +100,7 @@ class GridDriver:
             for trial in self._trials:
                 self._recorder[trial.id].interrupt()
             self._recorder.write()
-        return Outcome(stopping.reason, request.signal, self._recorder.problem)
+        return GridOutcome(stopping.reason, request.signal, self._recorder.problem)
 
     def _asked_to_stop(self, stopping: Stopping) -> None:
         stopping.ask("it was asked to")
@@ -127,8 +127,8 @@ class GridDriver:
             steps = {trial: state.env_steps for trial, state in states.items()}
 
     def _round(self, trials: Sequence[TrialDescription], relay: str, stopping: Stopping) -> None:
-        callback = GridCallback(self._recorder, stopping, self._display.refresh, self._display.note, own_node_lives)
-        orders = [order_of(trial, self._options.resources, relay) for trial in trials]
+        callback = GridCallback(self._recorder, stopping, self._display.refresh, self._display.note, own_node_alive)
+        orders = [trial_spec(trial, self._options.resources, relay) for trial in trials]
         os.environ.update(QUIET)
         logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # the recorder tells of failures
         # Ray would write them into its logs; on a machine of ours processes inherit them anyway.

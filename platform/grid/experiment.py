@@ -102,7 +102,7 @@ class Scale:
 
     def _trial(self, point: Point, changes: Mapping[str, Any]) -> TrialDescription:
         from bonuslab.platform.run.config import Config
-        from bonuslab.platform.run.names import described
+        from bonuslab.platform.run.names import describe_trial
 
         layers = (self.settings, changes, self.chosen)
         settings = {name: value for layer in layers for name, value in layer.items()}
@@ -115,7 +115,7 @@ class Scale:
             serial=self.resources.serial,
             **{**settings, **self.variants[point.variant]},
         )
-        return described(config, point.variant, **({"suite": self.suite} if self.suite else {}))
+        return describe_trial(config, point.variant, **({"suite": self.suite} if self.suite else {}))
 
 
 @dataclass(frozen=True)

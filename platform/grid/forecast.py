@@ -17,8 +17,8 @@ from bonuslab.platform.run.config import Config
 from bonuslab.platform.run.folder import TrialDescription
 from bonuslab.platform.run.training import steps_per_row
 
-BYTES_A_ROW = 600
-BYTES_A_VIDEO = 2_000_000
+BYTES_PER_ROW = 600
+BYTES_PER_VIDEO = 2_000_000
 KINDS = ("CPU", "GPU")
 
 
@@ -69,7 +69,7 @@ class Forecast:
     @property
     def other_bytes(self) -> int:
         """Rows and videos, and the same again in MLflow."""
-        return sum(2 * (trial.rows * BYTES_A_ROW + BYTES_A_VIDEO) for trial in self.trials)
+        return sum(2 * (trial.rows * BYTES_PER_ROW + BYTES_PER_VIDEO) for trial in self.trials)
 
 
 class Kinds:

@@ -11,7 +11,7 @@ from bonuslab.platform.grid.forecast import Forecast, PlannedTrial, gigabytes
 from bonuslab.platform.pictures.table import print_table
 from bonuslab.platform.run.progress import duration
 
-MOST_ROWS = 40
+MAX_ROWS = 40
 """A larger grid is shown by bonus alone."""
 HEADERS = ("bonus", "scope", "task", "contexts", "seeds", "steps", "steps/s", "time per trial")
 NUMBERS = HEADERS[4:]
@@ -21,7 +21,7 @@ def print_plan(forecast: Forecast, measured_on: str, file: TextIO | None = None)
     """Print the table and what it sums up to."""
     file = file or sys.stdout
     groups = _grouped(forecast.trials, ("bonus", "variant", "contexts", "task"))
-    if len(groups) > MOST_ROWS:
+    if len(groups) > MAX_ROWS:
         groups = _grouped(forecast.trials, ("bonus", "variant", "contexts"))
     print_table(HEADERS, [_row(members) for members in groups], numbers=NUMBERS, file=file)
     for line in summary(forecast, measured_on):

@@ -42,10 +42,10 @@ class ClaimedFolder:
             if (path / GRID_FILE).exists() and not fresh:
                 self.description = self._continued(wanted, accept_changes)
         except OSError as error:
-            self.give_up()
+            self.release()
             raise InvalidInput(f"{path} cannot be written to: {error.strerror or error}") from error
         except InvalidInput:
-            self.give_up()
+            self.release()
             raise
 
     def unfinished(self) -> list[TrialDescription]:
@@ -74,7 +74,7 @@ class ClaimedFolder:
         except OSError as error:
             raise InvalidInput(f"{path} cannot be written to: {error.strerror or error}") from error
 
-    def give_up(self) -> None:
+    def release(self) -> None:
         """Unlock it; a folder that was made for nothing goes away."""
         self.folder.release()
         if self._is_new:
@@ -120,7 +120,7 @@ class ClaimedFolder:
         before.release()
 
 
-def identified(description: GridDescription) -> GridDescription:
+def with_id(description: GridDescription) -> GridDescription:
     """A description with an identity of its own, by which its checkpoints are found in a shared store."""
     description.options["id"] = uuid.uuid4().hex[:12]
     return description

@@ -13,7 +13,7 @@ from typing import Any
 
 import ray
 
-from bonuslab.platform.run.checkpoints import Checkpoints, CheckpointStore, packed, unpacked
+from bonuslab.platform.run.checkpoints import Checkpoints, CheckpointStore, pack, unpack
 from bonuslab.platform.run.folder import GridFolder
 from bonuslab.platform.run.state import write_bytes
 
@@ -58,14 +58,14 @@ class Relay:
     def save_checkpoint(self, trial: str, steps: int, data: bytes, last: bool) -> list[str]:
         """Keep a checkpoint that was sent here."""
         with tempfile.TemporaryDirectory() as scratch:
-            folder = unpacked(data, Path(scratch) / "checkpoint")
+            folder = unpack(data, Path(scratch) / "checkpoint")
             return CheckpointStore(self._places.of(trial)).save(steps, folder, last)
 
     def newest_checkpoint(self, trial: str) -> tuple[str, bytes, list[str]]:
         """Name and content of the newest whole checkpoint, both empty without one; what is wrong with newer ones."""
         with tempfile.TemporaryDirectory() as scratch:
             folder, problems = CheckpointStore(self._places.of(trial)).newest(Path(scratch))
-            return ("", b"", problems) if folder is None else (folder.name, packed(folder), problems)
+            return ("", b"", problems) if folder is None else (folder.name, pack(folder), problems)
 
     def save_pictures(self, trial: str, pictures: dict[str, bytes]) -> None:
         """Keep pictures of a trained policy, by file name."""
@@ -82,12 +82,12 @@ class RelayedCheckpoints:
 
     def save(self, steps: int, folder: Path, last: bool) -> list[str]:
         """See `Checkpoints`."""
-        return ray.get(self._relay.save_checkpoint.remote(self._trial, steps, packed(folder), last))
+        return ray.get(self._relay.save_checkpoint.remote(self._trial, steps, pack(folder), last))
 
     def newest(self, scratch: Path) -> tuple[Path | None, list[str]]:
         """See `Checkpoints`."""
         name, data, problems = ray.get(self._relay.newest_checkpoint.remote(self._trial))
-        return (unpacked(data, scratch / name) if name else None), problems
+        return (unpack(data, scratch / name) if name else None), problems
 
 
 def checkpoints_of(relay: Any, trial: str) -> Checkpoints:

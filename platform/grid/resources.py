@@ -41,7 +41,7 @@ class TrialResources:
 
     def configure(self, config: Config) -> Any:
         """RLlib's configuration of a trial with these resources, whatever else the cluster has."""
-        from bonuslab.algorithms.rllib.catalogue import find
+        from bonuslab.algorithms.catalogue import find
 
         rllib_config = config.rllib()
         if config.serial:

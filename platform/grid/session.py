@@ -11,7 +11,7 @@ from typing import Any
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.grid.calibration import Calibration
 from bonuslab.platform.grid.cluster import Cluster, find_address, joined
-from bonuslab.platform.grid.driver import GridDriver, Outcome, RunOptions
+from bonuslab.platform.grid.driver import GridDriver, GridOutcome, RunOptions
 from bonuslab.platform.grid.experiment import Experiment, Scale
 from bonuslab.platform.grid.forecast import (
     Forecast,
@@ -23,7 +23,7 @@ from bonuslab.platform.grid.forecast import (
     slots_for,
 )
 from bonuslab.platform.grid.plan_table import describe, print_plan
-from bonuslab.platform.grid.preparation import ClaimedFolder, identified, places
+from bonuslab.platform.grid.preparation import ClaimedFolder, with_id, places
 from bonuslab.platform.grid.recorder import Recorder
 from bonuslab.platform.grid.terminal import GridTable
 from bonuslab.platform.run.checkpoints import require_writable
@@ -35,9 +35,9 @@ from bonuslab.platform.tracking import Follower
 from bonuslab.platform.tracking.store import OPTION as TRACKING_OPTION
 from bonuslab.platform.tracking.store import absolute_database, check_tracking_uri
 
-DELIVERY_SECONDS = 120.0
+SYNC_SECONDS = 120.0
 """How long the end of a grid waits for the tracking server; what is missing then is delivered by `bonuslab track`."""
-HASTY_DELIVERY_SECONDS = 10.0
+STOPPED_SYNC_SECONDS = 10.0
 """The same after Ctrl-C."""
 
 
@@ -107,7 +107,7 @@ class GridSession:
             if not unfinished:
                 claimed.write(self._plugins)
                 self._tell(claimed.notes)
-                return self._finish(claimed.folder, Outcome(), self._follower(claimed.folder))
+                return self._finish(claimed.folder, GridOutcome(), self._follower(claimed.folder))
             self._wait("joining Ray" if self._address else "starting Ray")
             with joined(self._address) as cluster:
                 self._require_room(cluster, unfinished)
@@ -118,11 +118,11 @@ class GridSession:
             return self._finish(claimed.folder, outcome, follower)
         finally:
             self._display.clear()
-            claimed.give_up()
+            claimed.release()
 
     def _work(
         self, claimed: ClaimedFolder, unfinished: list[TrialDescription], cluster: Cluster
-    ) -> tuple[Outcome, Follower]:
+    ) -> tuple[GridOutcome, Follower]:
         folder = claimed.folder
         done = len(claimed.description.trials) - len(unfinished)
         print(f"{self._experiment.name}, scale {self._scale_name}: {len(self._trials)} trials in {folder.path}", end="")
@@ -143,19 +143,19 @@ class GridSession:
             outcome = GridDriver(folder, unfinished, where, options, recorder, table).run()
             table.draw()
         except BaseException:
-            follower.stop(HASTY_DELIVERY_SECONDS)
+            follower.stop(STOPPED_SYNC_SECONDS)
             raise
         return outcome, follower
 
-    def _finish(self, folder: GridFolder, outcome: Outcome, follower: Follower) -> int:
+    def _finish(self, folder: GridFolder, outcome: GridOutcome, follower: Follower) -> int:
         """The report, the last numbers to MLflow, and how it went."""
         if outcome.stopped:
-            follower.stop(HASTY_DELIVERY_SECONDS)
+            follower.stop(STOPPED_SYNC_SECONDS)
             return self._stopped(folder, outcome, follower)
         page = self._report(folder)
         self._wait("delivering to MLflow")
         follower.start()
-        follower.stop(DELIVERY_SECONDS)
+        follower.stop(SYNC_SECONDS)
         self._display.clear()
         failed = _summarise(folder)
         if page is not None:
@@ -166,7 +166,7 @@ class GridSession:
         print(f"  again     bonuslab report {folder.path}")
         return 1 if failed else 0
 
-    def _stopped(self, folder: GridFolder, outcome: Outcome, follower: Follower) -> int:
+    def _stopped(self, folder: GridFolder, outcome: GridOutcome, follower: Follower) -> int:
         print(f"the grid in {folder.path} has stopped: {outcome.stopped}. The same command goes on with it.")
         if outcome.unwritten is not None:
             print(f"not everything could be written ({outcome.unwritten}): what is missing will be trained again")
@@ -194,7 +194,7 @@ class GridSession:
         for name, place in ((TRACKING_OPTION, self._options.tracking_uri), ("storage", self._options.storage)):
             if place is not None:
                 options[name] = redacted(place)
-        return identified(
+        return with_id(
             GridDescription(self._path.name, self._experiment.name, self._scale_name, self._trials, options=options)
         )
 

@@ -15,19 +15,19 @@ import torch
 from ray.exceptions import RayTaskError
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.grid.preparation import ClaimedFolder, identified, places, this_command
+from bonuslab.platform.grid.preparation import ClaimedFolder, with_id, places, this_command
 from bonuslab.platform.grid.resources import SECONDS_PER_ITERATION
 from bonuslab.platform.pictures.trial_pictures import pictures_of
 from bonuslab.platform.run.checkpoints import CheckpointStore
 from bonuslab.platform.run.config import Config
 from bonuslab.platform.run.folder import GRID_FILE, GridDescription, GridFolder, TrialDescription, TrialFolder
-from bonuslab.platform.run.names import described, short_task, slug
+from bonuslab.platform.run.names import describe_trial, short_task, slug
 from bonuslab.platform.run.progress import Progress
 from bonuslab.platform.run.ray_session import cluster_address, ray_session, require_room
 from bonuslab.platform.run.record import TrialRecord
 from bonuslab.platform.run.state import write_bytes
 from bonuslab.platform.run.stop_request import StopRequest
-from bonuslab.platform.run.training import Report, Row, Training
+from bonuslab.platform.run.training import TrialReport, Row, Training
 
 EXPERIMENT = "train"
 """What a grid of `bonuslab train` says its experiment is."""
@@ -41,7 +41,7 @@ class TrainingFailed(RuntimeError):  # noqa: N818 (it reads as what it is)
 
 
 @dataclass
-class Outcome:
+class RunOutcome:
     """How a run ended."""
 
     row: Row
@@ -66,7 +66,7 @@ class SingleRun:
         if (path / GRID_FILE).exists():
             raise InvalidInput(f"{path} holds a run already; resume it (--resume {path}) or choose another folder")
         options = {"metric": METRIC}
-        wanted = identified(GridDescription(path.name, EXPERIMENT, "", [described(config)], options=options))
+        wanted = with_id(GridDescription(path.name, EXPERIMENT, "", [describe_trial(config)], options=options))
         claimed = ClaimedFolder(path, wanted, fresh=False, accept_changes=False)
         claimed.write([plugin for plugin in config.plugins if isinstance(plugin, str)])
         return cls(claimed.folder, claimed.description, new=True)
@@ -85,7 +85,7 @@ class SingleRun:
             steps = changes.pop("total_env_steps", None)
             if steps is not None:
                 changes["hyperparameters"] = {**config.hyperparameters, "total_env_steps": steps}
-            trial = replace(described(replace(config, **changes)), id=trial.id)
+            trial = replace(describe_trial(replace(config, **changes)), id=trial.id)
             state = folder.trial(trial.id).state()
             if state.status == "finished" and state.env_steps >= trial.total_env_steps:
                 raise InvalidInput(
@@ -109,7 +109,7 @@ class SingleRun:
         """What is trained."""
         return Config.from_dict(self._trial.config)
 
-    def train(self, display: Progress) -> Outcome:
+    def train(self, display: Progress) -> RunOutcome:
         """Train to the last step, or until a signal asks to stop."""
         config = self.config
         if not config.serial:
@@ -127,7 +127,7 @@ class SingleRun:
         """Unlock the folder."""
         self.folder.release()
 
-    def _train(self, config: Config, display: Progress) -> Outcome:
+    def _train(self, config: Config, display: Progress) -> RunOutcome:
         record = TrialRecord(self.trial)
         record.wait(self._trial.total_env_steps)
         where = places(self.folder, self._description, None).of(self._trial.id)
@@ -155,7 +155,7 @@ class SingleRun:
         if finished:
             display.waiting("recording an episode")
             self._take_pictures(CheckpointStore(where), display)
-        return Outcome(record.last_row, None if finished else stop.signal)
+        return RunOutcome(record.last_row, None if finished else stop.signal)
 
     def _rllib_config(self, config: Config, display: Progress) -> Any:
         rllib_config = config.rllib()
@@ -170,7 +170,7 @@ class SingleRun:
     def _loop(training: Training, record: TrialRecord, display: Progress) -> bool:
         """Whether the last step was reached."""
         while True:
-            report: Report = training.next_report()
+            report: TrialReport = training.next_report()
             record.add(report)
             record.write()
             for note in report.notes:

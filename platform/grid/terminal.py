@@ -102,7 +102,7 @@ def table_lines(
         values = [headline(recorder[trial.id].last_row, metric) for trial in members]
         known = [value for value in values if value is not None]
         score = f"{fmean(known):.2f} (best {max(known):.2f})" if known else "-"
-        bar = progress_bar(fmean(state.share_done for state in states))
+        bar = progress_bar(fmean(state.fraction_done for state in states))
         counts = Counter(state.status for state in states)
         signs = " ".join(f"{sign}{counts[status]}" for status, sign in _SIGNS.items() if counts[status])
         line = f"{names[key]}  {bar}  {signs:<12}  {score}"[:columns]
@@ -115,7 +115,7 @@ def summary_line(states: Mapping[str, TrialState], bonuses: Mapping[str, str], s
     counts = Counter(state.status for state in states.values())
     parts = [f"{counts['finished']} of {len(states)} trials finished"]
     parts += [f"{counts[status]} {status}" for status in ("running", "failed") if counts[status]]
-    share = fmean(state.share_done for state in states.values()) if states else 1.0
+    share = fmean(state.fraction_done for state in states.values()) if states else 1.0
     left = seconds_left(((bonuses[trial], state) for trial, state in states.items()), slots)
     return ", ".join(parts) + f", {share:.0%}, {duration(left)} left"
 

@@ -17,14 +17,14 @@ from bonuslab.platform.pictures.trial_pictures import pictures_of
 from bonuslab.platform.run.config import Config
 from bonuslab.platform.run.folder import TrialDescription
 from bonuslab.platform.run.ray_session import silence_notices
-from bonuslab.platform.run.training import Report, Training
+from bonuslab.platform.run.training import TrialReport, Training
 
 REPORT = "report"
-"""Key of a `Report`'s text in a result."""
+"""Key of a `TrialReport`'s text in a result."""
 
 
 class GridTrial(tune.Trainable):
-    """A trial; its config is `order_of`'s."""
+    """A trial; its config is `trial_spec`'s."""
 
     @classmethod
     def default_resource_request(cls, config: dict[str, Any]) -> PlacementGroupFactory:
@@ -41,7 +41,7 @@ class GridTrial(tune.Trainable):
         relay = ray.get_actor(self._order["relay"])
         if self._run is None:
             if ray.get(relay.stopping.remote()):
-                return _result(Report(done=True))
+                return _result(TrialReport(done=True))
             self._run = self._begun(relay)
         report = self._run.next_report()
         if report.finished:
@@ -70,7 +70,7 @@ class GridTrial(tune.Trainable):
         checkpoints = checkpoints_of(relay, self._order["trial"])
         return Training(config, rllib_config, checkpoints, lambda: ray.get(relay.stopping.remote()))
 
-    def _take_pictures(self, relay: Any, report: Report) -> None:
+    def _take_pictures(self, relay: Any, report: TrialReport) -> None:
         """Video the trained policy; a picture is never worth a trial, so whatever goes wrong is only noted."""
         try:
             pictures = pictures_of(checkpoints_of(relay, self._order["trial"]))
@@ -79,7 +79,7 @@ class GridTrial(tune.Trainable):
             report.notes.append(f"no video of the trained policy: {traceback.format_exc(limit=-1).splitlines()[-1]}")
 
 
-def order_of(trial: TrialDescription, resources: TrialResources, relay: str) -> dict[str, Any]:
+def trial_spec(trial: TrialDescription, resources: TrialResources, relay: str) -> dict[str, Any]:
     """What a trial is told: its configuration and resources, the user's own classes, and the relay's name."""
     return {
         "trial": trial.id,
@@ -90,6 +90,6 @@ def order_of(trial: TrialDescription, resources: TrialResources, relay: str) -> 
     }
 
 
-def _result(report: Report) -> dict[str, Any]:
+def _result(report: TrialReport) -> dict[str, Any]:
     # As text: Tune would keep statistics of every number in it.
     return {REPORT: report.as_text(), "done": report.done}

@@ -11,10 +11,10 @@ from ray.tune import Callback, Stopper
 
 from bonuslab.platform.grid.recorder import Recorder
 from bonuslab.platform.grid.trainable import REPORT
-from bonuslab.platform.run.training import Report
+from bonuslab.platform.run.training import TrialReport
 
 SECONDS_BETWEEN_WRITES = 0.5
-SECONDS_BETWEEN_LOOKS = 10.0
+SECONDS_BETWEEN_RAY_CHECKS = 10.0
 """At whether Ray is still there: Tune would wait for it without an end."""
 PATIENCE_SECONDS = 60.0
 """How long the grid's folder may refuse to be written to before the grid stops."""
@@ -32,7 +32,7 @@ class Stopping:
         """Wish it; safe in a signal handler."""
         self.reason = self.reason or reason
 
-    def pass_on(self) -> None:
+    def notify_trials(self) -> None:
         """Tell the trials, once."""
         if self.reason and not self._ordered:
             self._ordered = True
@@ -48,13 +48,13 @@ class GridCallback(Callback):
         stopping: Stopping,
         show: Callable[[], None],
         note: Callable[[str], None],
-        ray_lives: Callable[[], bool],
+        ray_alive: Callable[[], bool],
     ) -> None:
         self._recorder = recorder
         self._stopping = stopping
         self._show = show
         self._note = note
-        self._ray_lives = ray_lives
+        self._ray_alive = ray_alive
         self._written_at = self._looked_at = 0.0
         self._warned = False
         self.running: set[str] = set()
@@ -68,7 +68,7 @@ class GridCallback(Callback):
         self, iteration: int, trials: list[Any], trial: Any, result: dict[str, Any], **info: Any
     ) -> None:
         """A row."""
-        report = Report.from_text(result[REPORT])
+        report = TrialReport.from_text(result[REPORT])
         self._recorder[_id(trial)].add(report)
         for note in report.notes:
             self._note(f"{_id(trial)}: {note}")
@@ -93,12 +93,12 @@ class GridCallback(Callback):
             self._written_at = now
             self._write(now)
             self._show()
-        if now - self._looked_at >= SECONDS_BETWEEN_LOOKS:
+        if now - self._looked_at >= SECONDS_BETWEEN_RAY_CHECKS:
             self._looked_at = now
-            if not self._ray_lives():
+            if not self._ray_alive():
                 self._stopping.ask("Ray has died on this machine (its logs are in /tmp/ray/session_latest/logs)")
                 self.running.clear()
-        self._stopping.pass_on()
+        self._stopping.notify_trials()
 
     def _write(self, now: float) -> None:
         if self._recorder.write():

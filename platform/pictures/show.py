@@ -32,7 +32,7 @@ def play(
         for _ in range(episodes):
             recording = agent.play(env, album, random, greedy, context)
             shows.append(Show(recording, agent, album, first, greedy))
-            first += len(recording.words)
+            first += len(recording.captions)
     finally:
         env.close()
     return shows
@@ -80,7 +80,7 @@ class Show:
     def summary(self) -> str:
         """What came of the episode, in one line."""
         recording = self._recording
-        played = f"{self._task} context {recording.context}, {self._how}: {recording.ending}"
+        played = f"{self._task} context {recording.context}, {self._how}: {recording.outcome}"
         result = f"return {sum(recording.rewards):.2f}, bonus {float(recording.bonus.sum()):.3g} in all"
         return f"{played} after {len(recording.actions)} steps, {result}"
 
@@ -97,11 +97,11 @@ class Show:
     def _status_lines(self, action_names: Sequence[str]) -> list[str]:
         """Of every moment: steps, return, what the environment says, and the action that led here or the ending."""
         recording, lines, total = self._recording, [], 0.0
-        for step, words in enumerate(recording.words):
+        for step, caption in enumerate(recording.captions):
             led_here = action_names[recording.actions[step - 1]] if step else ""
             total += recording.rewards[step - 1] if step else 0.0
-            last = recording.ending if self._is_last(step) else led_here
-            lines.append("   ".join([f"step {step}", f"return {total:.2f}", words, last]))
+            last = recording.outcome if self._is_last(step) else led_here
+            lines.append("   ".join([f"step {step}", f"return {total:.2f}", caption, last]))
         return lines
 
 

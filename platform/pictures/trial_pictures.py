@@ -8,7 +8,7 @@ from pathlib import Path
 from bonuslab.platform.run.checkpoints import Checkpoints
 from bonuslab.platform.run.folder import SUMMARY, VIDEO
 
-SECONDS_A_FRAME = 0.1
+SECONDS_PER_FRAME = 0.1
 
 
 def pictures_of(checkpoints: Checkpoints) -> dict[str, bytes]:
@@ -24,6 +24,6 @@ def pictures_of(checkpoints: Checkpoints) -> dict[str, bytes]:
         pictures = {}
         for name in (VIDEO, SUMMARY):
             path = Path(scratch) / name
-            video.save(path, SECONDS_A_FRAME)
+            video.save(path, SECONDS_PER_FRAME)
             pictures[name] = path.read_bytes()
         return pictures

@@ -20,7 +20,7 @@ Below = Callable[[int], np.ndarray]
 SUFFIXES = (".mp4", ".gif", ".png")
 HOLD_SECONDS = 2.0
 """How long an animation rests on its last picture."""
-_MOST_COLOURS = 256
+_MAX_COLOURS = 256
 _SAMPLED_FRAMES, _SAMPLED_PIXELS = 12, 200_000
 """Of a video with many colours, to choose the 256 of a GIF from."""
 
@@ -136,7 +136,7 @@ class Video:
         some = shots[:: -(-len(shots) // _SAMPLED_FRAMES)]
         pixels = np.concatenate([picture.reshape(-1, 3) for picture in self._pictures(some)])
         pixels = pixels[:: -(-len(pixels) // _SAMPLED_PIXELS)]
-        room = _MOST_COLOURS - len(colours)
+        room = _MAX_COLOURS - len(colours)
         further = Image.fromarray(pixels[None]).quantize(room).getpalette() or []
         return np.concatenate([colours, np.array(further, np.uint8).reshape(-1, 3)[:room]])
 
@@ -151,8 +151,8 @@ class _Palette:
     """Puts numbers in place of colours by a table look-up, fifty times faster than Pillow's search."""
 
     def __init__(self, colours: np.ndarray) -> None:
-        if len(colours) > _MOST_COLOURS:
-            raise ValueError(f"a GIF has {_MOST_COLOURS} colours, the pictures need {len(colours)}")
+        if len(colours) > _MAX_COLOURS:
+            raise ValueError(f"a GIF has {_MAX_COLOURS} colours, the pictures need {len(colours)}")
         self._colours = colours
         levels = np.stack(np.meshgrid(*[np.arange(32)] * 3, indexing="ij"), axis=-1)  # 5 bits a channel
         self._nearest = np.empty((32, 32, 32), np.uint8)

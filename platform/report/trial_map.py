@@ -63,7 +63,7 @@ def trial_map(analysis: Analysis) -> TrialMap:
 def _box(score: Score, metric: str, shades: tuple[float, float], compact: bool) -> Box:
     state, value = score.trial.state, score.value
     silence = time.time() - state.updated if state.status == "running" and state.updated else 0.0
-    done = f"{state.share_done:.0%}"
+    done = f"{state.fraction_done:.0%}"
     text, words = {
         "waiting": ("·", "not started"),
         "running": (done, f"running, {done} done"),

@@ -27,8 +27,8 @@ from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.family import Album, Family
 
 Observation = dict[str, np.ndarray]
-WATCHING = 2**31
-"""Stream of contexts that no runner draws from."""
+PLAYBACK_STREAM = 2**31
+"""A stream of contexts that no env runner uses."""
 
 
 @dataclass(frozen=True)
@@ -37,18 +37,19 @@ class Recording:
 
     context: int
     observations: list[Observation]
-    """T + 1: what the agent saw, the last state included."""
-    words: list[str]
-    """T + 1: what the album says of each moment."""
+    """T + 1, the final one included."""
+    captions: list[str]
+    """T + 1, from the album."""
     actions: list[int]
     rewards: list[float]
-    ending: str
+    outcome: str
+    """How the episode ended: `won`, `died`, …"""
     bonus: np.ndarray
-    """[T]: the raw bonus of each step."""
+    """[T]: raw bonus."""
     bonus_episodic: np.ndarray
-    """[T]: its episodic part."""
+    """[T]: episodic part."""
     bonus_global: np.ndarray
-    """[T]: its global part."""
+    """[T]: global part."""
 
 
 @dataclass
@@ -61,12 +62,12 @@ class TrainedAgent:
 
     @classmethod
     def load(cls, checkpoint: Path) -> TrainedAgent:
-        """Read a checkpoint; a damaged one, or one of another kind, is refused."""
+        """Read a checkpoint; rejects damaged or foreign ones."""
         path = Path(checkpoint).resolve()
         try:
             verify(path)
-            # The pieces of RLlib's checkpoint that acting and the bonus need; building the whole algorithm
-            # would also make optimisers and environments.
+            # Only what acting and the bonus need: building the whole algorithm would also create optimisers and
+            # environments.
             config = FragmentConfig.from_state(
                 _unpickled(path / "class_and_ctor_args.pkl")["ctor_args_and_kwargs"][0][0]
             )
@@ -74,7 +75,7 @@ class TrainedAgent:
         except DamagedCheckpoint as error:
             raise InvalidInput(str(error)) from error
         except (OSError, KeyError, IndexError, pickle.UnpicklingError) as error:
-            raise InvalidInput(f"{checkpoint} is not a checkpoint of bonuslab: {error}") from error
+            raise InvalidInput(f"{checkpoint} is not a bonuslab checkpoint: {error}") from error
         place = (COMPONENT_LEARNER_GROUP, COMPONENT_LEARNER, COMPONENT_RL_MODULE, DEFAULT_MODULE_ID)
         module: PolicyModule = PolicyModule.from_checkpoint(path.joinpath(*place))
         pipeline = config.build_learner_connector(module.observation_space, module.action_space, device="cpu")
@@ -84,31 +85,31 @@ class TrainedAgent:
 
     @property
     def parts(self) -> dict[str, str]:
-        """The expressions of the episodic and the global part, where the bonus has both."""
+        """Expressions of the episodic and the global part; empty unless the bonus has both."""
         found = {scope: restrict(self.bonus.bonus, scope) for scope in ("episodic", "global")}
         return {} if None in found.values() else {scope: str(part) for scope, part in found.items()}
 
     @property
     def family(self) -> Family:
-        """Of the task."""
+        """The task's environment family."""
         return find_family(self.config.env)
 
     def evaluate(self, episodes: int, seed: int = 0) -> dict[str, dict[str, float]]:
-        """Metrics of episodes on held-out contexts, by mode: greedy and sampled."""
+        """Metrics on held-out contexts, by mode: greedy and sampled."""
         return evaluate_modes(self.network, self.config, episodes, seed)
 
     def make_env(self, seed: int) -> gym.Env[Any, Any]:
-        """The task with the contexts of the run, in an order of their own."""
+        """The run's environment with its contexts, drawn in an order that depends on `seed`."""
         run_seed = self.config.seed or 0
-        return self.family.make_env(self.config.env, seed=run_seed, stream=(WATCHING, seed), **self.config.env_config)
+        return self.family.make_env(self.config.env, seed=run_seed, stream=(PLAYBACK_STREAM, seed), **self.config.env_config)
 
     def play(
         self, env: gym.Env[Any, Any], album: Album, random: torch.Generator, greedy: bool, context: int | None
     ) -> Recording:
-        """Play one episode to its end, keeping its moments in `album`, then work out its bonus; no model learns."""
+        """Play one episode, add its frames to `album` and compute its bonus; nothing is trained."""
         observation, info = env.reset(options={"context": context})
         observations, outputs = [observation], []
-        words = [album.add(observation, env)]
+        captions = [album.add(observation, env)]
         actions: list[int] = []
         rewards: list[float] = []
         state, truncated, terminated = self.network.initial_state(1), False, False
@@ -120,7 +121,7 @@ class TrainedAgent:
             action = output.logits.argmax(-1) if greedy else sample(output.logits, random)
             observation, reward, terminated, truncated, info = env.step(int(action))
             observations.append(observation)
-            words.append(album.add(observation, env))
+            captions.append(album.add(observation, env))
             outputs.append(output)
             actions.append(int(action))
             rewards.append(float(reward))
@@ -129,10 +130,10 @@ class TrainedAgent:
         return Recording(
             context=int(info["context"]),
             observations=observations,
-            words=words,
+            captions=captions,
             actions=actions,
             rewards=rewards,
-            ending=str(info["end_status"]).replace("_", " "),
+            outcome=str(info["end_status"]).replace("_", " "),
             bonus=values.bonus_raw[:, 0],
             bonus_episodic=values.bonus_episodic[:, 0],
             bonus_global=values.bonus_global[:, 0],
@@ -147,7 +148,7 @@ def _fragment(
     truncated: bool,
     context: int,
 ) -> Fragment:
-    """A whole episode as a fragment of one environment: T rows, and the state it ended on."""
+    """A whole episode as a fragment of one env: T rows and the final state."""
     T = len(actions)
     ends = np.zeros((T, 1), bool)
     ends[-1] = True
@@ -164,7 +165,7 @@ def _fragment(
         truncated=ends & truncated,
         episode=np.array([0] * T + [1], np.int64)[:, None],
         context=np.full((T + 1, 1), context, np.int64),
-        env_index=np.array([WATCHING], np.int64),
+        env_index=np.array([PLAYBACK_STREAM], np.int64),
         sequence=np.zeros(1, np.int64),
         finals={key: observations[-1][key][None] for key in observations[0]},
         final_index=np.array([[T - 1, 0]], np.int64),

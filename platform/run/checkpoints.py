@@ -1,4 +1,4 @@
-"""The checkpoints of one trial at a path or URI: the last ones are kept, and a damaged one is passed over."""
+"""Checkpoints of one trial at a path or URI: the newest are kept, damaged ones are skipped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bonuslab.platform.run.find import Found
 from bonuslab.platform.run.redaction import redacted
 
 KEPT_CHECKPOINTS = 2
-"""While a trial runs: the newest, and the one before in case the newest is damaged."""
+"""Of a running trial: the newest, and the one before in case the newest is damaged."""
 _NAME = "checkpoint_{:012d}"
 
 
@@ -25,29 +25,29 @@ class Checkpoints(Protocol):
     """Where a trial keeps its checkpoints."""
 
     def save(self, steps: int, folder: Path, last: bool) -> list[str]:
-        """Keep a sealed checkpoint; the places of all that are kept now, oldest first."""
+        """Store a sealed checkpoint; returns the locations of all checkpoints, oldest first."""
 
     def newest(self, scratch: Path) -> tuple[Path | None, list[str]]:
-        """The newest whole checkpoint as a local folder, in `scratch` if need be; what is wrong with newer ones."""
+        """The newest intact checkpoint as a local folder (in `scratch` if remote), and problems with newer ones."""
 
 
 class CheckpointStore:
-    """A folder or a prefix in an object store. Nothing is renamed there: the manifest, copied last, makes it whole."""
+    """A folder or object-store prefix. Object stores cannot rename, so the manifest is copied last to commit."""
 
-    def __init__(self, place: str) -> None:
-        self._shown = redacted(place)
-        self._files, self._root = open_place(place)
+    def __init__(self, location: str) -> None:
+        self._shown = redacted(location)
+        self._files, self._root = open_storage(location)
         self._local = isinstance(self._files, fs.LocalFileSystem)
 
     def save(self, steps: int, folder: Path, last: bool) -> list[str]:
-        """See `Checkpoints`. After the last one of a trial no other is needed."""
+        """See `Checkpoints`. The last checkpoint of a trial replaces all others."""
         name = _NAME.format(steps)
-        place = f"{self._root}/{name}"
-        self._files.create_dir(place, recursive=True)
+        target = f"{self._root}/{name}"
+        self._files.create_dir(target, recursive=True)
         manifest = folder.parent / MANIFEST
         shutil.move(folder / MANIFEST, manifest)
-        fs.copy_files(str(folder), place, destination_filesystem=self._files)
-        fs.copy_files(str(manifest), f"{place}/{MANIFEST}", destination_filesystem=self._files)
+        fs.copy_files(str(folder), target, destination_filesystem=self._files)
+        fs.copy_files(str(manifest), f"{target}/{MANIFEST}", destination_filesystem=self._files)
         shutil.move(manifest, folder / MANIFEST)
         names = self._names()
         kept = names[-(1 if last else KEPT_CHECKPOINTS) :]
@@ -56,7 +56,7 @@ class CheckpointStore:
         return [f"{self._shown}/{name}" for name in kept]
 
     def newest(self, scratch: Path = Path()) -> tuple[Path | None, list[str]]:
-        """See `Checkpoints`. One that is already on this machine is used where it lies."""
+        """See `Checkpoints`. Local checkpoints are used in place."""
         problems: list[str] = []
         for name in reversed(self._names()):
             try:
@@ -68,10 +68,6 @@ class CheckpointStore:
                 return folder, problems
         return None, problems
 
-    def size(self) -> int:
-        """Bytes of all checkpoints."""
-        found = self._files.get_file_info(fs.FileSelector(self._root, allow_not_found=True, recursive=True))
-        return sum(info.size or 0 for info in found)
 
     def _names(self) -> list[str]:
         found = self._files.get_file_info(fs.FileSelector(self._root, allow_not_found=True))
@@ -85,38 +81,38 @@ class CheckpointStore:
 
 
 def newest_checkpoint(found: Found) -> Path:
-    """The newest whole checkpoint of a trial on this machine; where newer ones are damaged, a warning says so."""
+    """The newest intact checkpoint of a trial on this machine; warns about newer damaged ones."""
     trial = found.require_trial()
     kept = trial.state().checkpoints
     if not kept:
         raise InvalidInput(f"{trial.path} has no checkpoint yet")
     if "://" in kept[-1]:
         raise InvalidInput(f"the checkpoints of {trial.id} are at {kept[-1]}; copy one here to load it")
-    # A folder that was moved or copied has its own beside its trials.
-    place = Path(kept[-1]).parent
-    beside = found.grid.checkpoints / place.name
-    folder, problems = CheckpointStore(str(beside if beside.is_dir() else place)).newest()
+    # The grid's folder may have been moved or copied: prefer the checkpoints inside it to the recorded path.
+    recorded = Path(kept[-1]).parent
+    inside = found.grid.checkpoints / recorded.name
+    folder, problems = CheckpointStore(str(inside if inside.is_dir() else recorded)).newest()
     for problem in problems:
         warnings.warn(problem, stacklevel=2)
     if folder is None:
-        raise InvalidInput(f"no checkpoint of {trial.path} is whole: {'; '.join(problems) or 'they are gone'}")
+        raise InvalidInput(f"{trial.path} has no intact checkpoint: {'; '.join(problems) or 'the files are gone'}")
     return folder
 
 
-def open_place(place: str) -> tuple[fs.FileSystem, str]:
-    """The file system of a path or URI, and the path in it; what cannot be used is refused."""
-    if "://" not in place:
-        return fs.LocalFileSystem(), str(Path(place).expanduser().absolute())
+def open_storage(location: str) -> tuple[fs.FileSystem, str]:
+    """The file system of a path or URI, and the path within it."""
+    if "://" not in location:
+        return fs.LocalFileSystem(), str(Path(location).expanduser().absolute())
     try:
-        files, root = fs.FileSystem.from_uri(place)
+        files, root = fs.FileSystem.from_uri(location)
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"--storage {redacted(place)} cannot be used: {redacted(str(error))}") from error
+        raise InvalidInput(f"invalid --storage {redacted(location)}: {redacted(str(error))}") from error
     return files, root.rstrip("/")
 
 
-def require_writable(place: str) -> None:
-    """Refuse a place that nothing can be written to, by trying."""
-    files, root = open_place(place)
+def require_writable(location: str) -> None:
+    """Reject a path or URI that cannot be written to, by trying."""
+    files, root = open_storage(location)
     probe = f"{root}/.bonuslab-was-here"
     try:
         files.create_dir(root, recursive=True)
@@ -124,19 +120,19 @@ def require_writable(place: str) -> None:
             stream.write(b"1")
         files.delete_file(probe)
     except OSError as error:
-        raise InvalidInput(f"{redacted(place)} cannot be written to: {redacted(str(error))}") from error
+        raise InvalidInput(f"{redacted(location)} cannot be written to: {redacted(str(error))}") from error
 
 
-def packed(folder: Path) -> bytes:
-    """A folder as one piece, to be sent between machines."""
+def pack(folder: Path) -> bytes:
+    """A folder as a tar archive, to send between machines."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         archive.add(folder, arcname=".")
     return buffer.getvalue()
 
 
-def unpacked(data: bytes, folder: Path) -> Path:
-    """The inverse of `packed`."""
+def unpack(data: bytes, folder: Path) -> Path:
+    """The inverse of `pack`."""
     folder.mkdir(parents=True, exist_ok=True)
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
         archive.extractall(folder, filter="data")

@@ -1,4 +1,4 @@
-"""The configuration of a run: everything that decides what happens, checked before anything starts."""
+"""The configuration of a run, validated before anything starts."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bonuslab.algorithms.bonuses import parse
+from bonuslab.algorithms.catalogue import AlgorithmEntry
+from bonuslab.algorithms.catalogue import find as find_algorithm
 from bonuslab.algorithms.extensions import load_plugin
-from bonuslab.algorithms.rllib.catalogue import AlgorithmEntry
-from bonuslab.algorithms.rllib.catalogue import find as find_algorithm
 from bonuslab.algorithms.rllib.config import FragmentConfig
 from bonuslab.algorithms.rllib.hyperparameters import parse_value, require_known, specs_of
 from bonuslab.envs import catalogue as environments
-from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.envs.errors import InvalidInput, check_integer, unknown
 from bonuslab.envs.family import COMMON_SETTINGS
 
-MOST_STEPS = 2**53
-"""Environment steps a run may have, and intervals between its checkpoints and evaluations."""
+MAX_STEPS = 2**53
+"""Upper limit of every count of environment steps."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """A run. The same configuration gives the same run, bit for bit in serial mode."""
+    """A run. In serial mode, the same configuration reproduces the run bit for bit."""
 
     task: str
     """Name of an environment."""
@@ -32,45 +32,45 @@ class Config:
     algorithm: str = "impala"
     """`impala` or `ddppo`."""
     preset: str = "laptop"
-    """Named set of hyperparameters, one of the algorithm's (`bonuslab presets`)."""
+    """Hyperparameter preset of the algorithm (`bonuslab presets`)."""
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
     """Changes to the preset, by name: `{"lr": 3e-4}`."""
     contexts: str = "inf"
-    """How many contexts the run meets: a number or `inf`."""
+    """Number of training contexts, or `inf`."""
     env: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of the environment, those of its family: `max_steps`, `sticky`, `data_path`, …"""
+    """Environment settings: `max_steps`, `sticky`, `data_path`, …"""
     seed: int = 0
     serial: bool = False
-    """All pieces in one process."""
+    """Run everything in one process."""
     resources: str = "auto"
     """Processes and devices: `auto`, `laptop`, `workstation` or `cluster`."""
     plugins: Sequence[str | Mapping[str, str]] = ()
-    """Python files that register further bonuses, features, networks or environments; in a run's folder, its copies."""
+    """Python files that register bonuses, features, networks or environments; in a run's folder, its copies."""
     checkpoint_every_steps: int | None = None
-    """Environment steps between checkpoints; None: every five minutes. There is always one at the end."""
+    """Environment steps between checkpoints; None: every five minutes. The last step always has one."""
     evaluate_every_steps: int | None = None
     """Environment steps between evaluations on held-out contexts; None: only at the end; 0: never."""
 
     def __post_init__(self) -> None:
         for plugin in self.plugins:
-            if isinstance(plugin, str):  # of copies, the folder's owner or the sender has registered the content
+            if isinstance(plugin, str):  # copies are registered by whoever opens the folder or sends the config
                 load_plugin(plugin)
         object.__setattr__(self, "plugins", tuple(self.plugins))
         object.__setattr__(self, "contexts", str(self.contexts))
         object.__setattr__(self, "bonus", str(parse("none" if self.bonus is None else str(self.bonus))))
         environments.canonical_name(self.task)
         self._check_env()
-        _check_whole("seed", self.seed, 0, 2**31 - 1)
+        check_integer("seed", self.seed, 0, 2**31 - 1)
         for name, low in (("checkpoint_every_steps", 1), ("evaluate_every_steps", 0)):
             if getattr(self, name) is not None:
-                _check_whole(name, getattr(self, name), low, MOST_STEPS)
+                check_integer(name, getattr(self, name), low, MAX_STEPS)
         self.values.check()
         self._algorithm.choose_resources(self.resources)
         self.rllib().validate()
 
     @classmethod
     def of(cls, task: str, **settings: Any) -> Config:
-        """A configuration from fields and hyperparameters side by side: `Config.of("KeyRoom-S5", seed=1, lr=3e-4)`.
+        """A configuration from fields and hyperparameters alike: `Config.of("KeyRoom-S5", seed=1, lr=3e-4)`.
 
         `steps` is short for `total_env_steps`.
         """
@@ -88,17 +88,17 @@ class Config:
 
     @property
     def values(self) -> Any:
-        """All hyperparameters: the preset with this run's changes."""
+        """All hyperparameters: the preset's, with this run's changes."""
         preset = self._algorithm.preset(self.preset)
         return preset.values.changed(**self.hyperparameters)
 
     @property
     def steps(self) -> int:
-        """Environment steps after which the run ends."""
+        """Total environment steps."""
         return self.values.total_env_steps
 
     def rllib(self) -> FragmentConfig:
-        """RLlib's configuration of this run; `resources="auto"` looks at the machine, or at the cluster if Ray runs."""
+        """The RLlib configuration; `resources="auto"` inspects the machine, or the cluster if Ray is running."""
         name = environments.canonical_name(self.task)
         config = self._algorithm.config().environment(name, env_config={"contexts": self.contexts, **self.env})
         config.apply(self.values).bonus(self.bonus).debugging(seed=self.seed, log_level="ERROR")
@@ -107,7 +107,7 @@ class Config:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values that JSON can hold."""
+        """JSON-serialisable values."""
         plain = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
         return plain | {
             "hyperparameters": dict(self.hyperparameters),
@@ -123,13 +123,13 @@ class Config:
             if name not in known:
                 raise unknown("setting", name, known)
         if "task" not in values:
-            raise InvalidInput("the configuration of a run must name its task")
+            raise InvalidInput("a run's configuration needs a task")
         return cls(**values)
 
     def _check_env(self) -> None:
         for name in self.env:
             if name in COMMON_SETTINGS:
-                raise InvalidInput(f"environment setting {name!r} is decided by the run; set it there")
+                raise InvalidInput(f"environment setting {name!r} is set by the run")
         environments.check_settings(self.task, contexts=self.contexts, **self.env)
 
     @property
@@ -137,14 +137,9 @@ class Config:
         return find_algorithm(self.algorithm)
 
 
-def _check_whole(name: str, value: object, low: int, high: int) -> None:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if not whole or not low <= value <= high:  # type: ignore[operator]
-        raise InvalidInput(f"invalid {name} {value!r}; allowed: whole numbers from {low} to {high}")
-
 
 def parse_setting(text: str, algorithm: str = "impala") -> tuple[str, Any]:
-    """`name=value` for a hyperparameter, converted to its type."""
+    """`name=value` of a hyperparameter, converted to its type."""
     name, equals, value = text.partition("=")
     if not equals:
         raise InvalidInput(f"invalid --set {text!r}; write name=value, for example lr=0.0003")
@@ -152,7 +147,7 @@ def parse_setting(text: str, algorithm: str = "impala") -> tuple[str, Any]:
 
 
 def parse_env_setting(text: str) -> tuple[str, Any]:
-    """`name=value` for a setting of an environment: a number, true, false or a text, as its family will check."""
+    """`name=value` of an environment setting, as a number, bool or string."""
     name, equals, value = text.partition("=")
     if not equals:
         raise InvalidInput(f"invalid --env {text!r}; write name=value, for example max_steps=200")

@@ -1,4 +1,4 @@
-"""The run, grid or trial a user means: a folder, or a name that was printed."""
+"""Finds a run, grid or trial by folder or name."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from bonuslab.platform.run.folder import GRID_FILE, TRIAL_FILE, TRIALS, GridFold
 
 RUNS = Path("runs")
 OLD_RUN_FILE = "run.json"
-"""In the folders that `bonuslab train` made before version 0.2."""
+"""In folders of `bonuslab train` before version 0.2."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A grid, and one of its trials if that is what was named or if it has only one."""
+    """A grid, and a trial if one was named or the grid has only one."""
 
     grid: GridFolder
     trial: TrialFolder | None
 
     def require_trial(self) -> TrialFolder:
-        """The trial; of a grid with several, the user must name one."""
+        """The trial; an error if the grid has several."""
         if self.trial is not None:
             return self.trial
         names = [trial.id for trial in self.grid.trials()]
         shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-        raise InvalidInput(f"{self.grid.path} has {len(names)} trials; name one of them: {shown}")
+        raise InvalidInput(f"{self.grid.path} has {len(names)} trials; choose one: {shown}")
 
 
 def grids_below(root: Path = RUNS) -> list[Path]:
-    """Folders of grids directly below `root`, the one touched last first."""
+    """Grid folders directly below `root`, most recently used first."""
     if not root.is_dir():
         return []
     found = [path.parent for path in root.glob(f"*/{GRID_FILE}")]
@@ -38,11 +38,11 @@ def grids_below(root: Path = RUNS) -> list[Path]:
 
 
 def find(given: str | Path | None, root: Path = RUNS) -> Found:
-    """A folder, a name below `root` (`grid`, `trial` or `grid/trial`), or without either the newest grid."""
+    """Find a folder or a name below `root` (`grid`, `trial` or `grid/trial`); None means the newest grid."""
     if given is None:
         newest = grids_below(root)
         if not newest:
-            raise InvalidInput(f"there is no run below {root}/ yet; `bonuslab train` or `bonuslab grid` makes one")
+            raise InvalidInput(f"there is no run below {root}/ yet; start one with `bonuslab train` or `bonuslab grid`")
         return _grid(newest[0])
     text = str(given)
     for path in (Path(text).expanduser(), root / text):
@@ -51,14 +51,14 @@ def find(given: str | Path | None, root: Path = RUNS) -> Found:
         if (path / TRIAL_FILE).is_file():
             return _trial(path)
         if (path / OLD_RUN_FILE).is_file():
-            raise InvalidInput(f"{path} was written by bonuslab 0.1, which this version cannot read; train it again")
+            raise InvalidInput(f"{path} was written by bonuslab 0.1, which this version cannot read; train again")
     grid, _, trial = text.rpartition("/")
     below = [Path(grid).expanduser(), root / grid] if grid else grids_below(root)
     for path in below:
         if trial and (path / TRIALS / trial / TRIAL_FILE).is_file():
             return _trial(path / TRIALS / trial)
     if Path(text).expanduser().exists():
-        raise InvalidInput(f"{text} is not the folder of a run: it has neither {GRID_FILE} nor {TRIAL_FILE}")
+        raise InvalidInput(f"{text} is not a run folder: it has neither {GRID_FILE} nor {TRIAL_FILE}")
     trials = [
         path.parent.name for grid_path in grids_below(root) for path in grid_path.glob(f"{TRIALS}/*/{TRIAL_FILE}")
     ]
@@ -66,7 +66,7 @@ def find(given: str | Path | None, root: Path = RUNS) -> Found:
 
 
 def find_grid(given: str | Path | None, root: Path = RUNS) -> GridFolder:
-    """The grid a user means; a trial stands for the grid it belongs to."""
+    """Find a grid; a trial stands for its grid."""
     return find(given, root).grid
 
 

@@ -1,19 +1,19 @@
-"""The folder of a grid of trials; `bonuslab train` makes a grid of one. Everything else reads it.
+"""The folder of a grid of trials; `bonuslab train` creates a grid of one.
 
     runs/<grid>/
         grid.json               what the grid is: experiment, scale, trials, commands, commits, versions
         plugins/                copies of the user's plugin files
         trials/<trial id>/
-            trial.json          configuration and labels of one trial, never changed
+            trial.json          configuration and labels of one trial
             state.json          its status (`TrialState`)
             progress.csv        a row of metrics per iteration
-            error.txt           the traceback of its last failure, if it failed
+            error.txt           the traceback of its last failure, if any
             video.gif           one episode of the trained policy, once it has finished
-            summary.png         the same episode on one picture
-            tracking.json       its run in MLflow and what was delivered there
-        checkpoints/<trial id>/ unless the grid keeps them elsewhere
+            summary.png         the same episode as one picture
+            tracking.json       its MLflow run and what was synced to it
+        checkpoints/<trial id>/ unless stored elsewhere
         mlflow.db, mlartifacts/ the MLflow store, unless a tracking server is used
-        report/                 what `bonuslab report` wrote
+        report/                 written by `bonuslab report`
 
 Reading needs neither Ray nor PyTorch. The files are the source of truth; MLflow, board and report follow them.
 """
@@ -34,7 +34,7 @@ from bonuslab.platform.run.rows import RowReader
 from bonuslab.platform.run.state import TrialState, write_text
 
 FORMAT = 2
-"""Version of these files; other ones are refused."""
+"""Version of these files; others are rejected."""
 GRID_FILE = "grid.json"
 TRIAL_FILE = "trial.json"
 TRIALS = "trials"
@@ -45,35 +45,35 @@ SUMMARY = "summary.png"
 
 @dataclass(frozen=True)
 class TrialDescription:
-    """One trial: its stable id, its configuration as plain values, and labels to group and compare by."""
+    """One trial: its stable id, configuration, and labels to group and compare by."""
 
     id: str
     config: dict[str, Any]
     """`Config.as_dict()`."""
     hyperparameters: dict[str, Any]
-    """All values: the preset's with the changes of `config`."""
+    """All of them: the preset's, with the changes of `config`."""
     labels: dict[str, str]
-    """task, contexts, bonus, scope (none, global, episodic or combined), seed, variant; perhaps suite."""
+    """task, contexts, bonus, scope (none, global, episodic or combined), seed, variant; optionally suite."""
 
     @property
     def total_env_steps(self) -> int:
-        """Environment steps after which the trial ends."""
+        """Length of the trial in environment steps."""
         return int(self.hyperparameters["total_env_steps"])
 
 
 @dataclass
 class GridDescription:
-    """What a grid is."""
+    """The content of grid.json."""
 
     name: str
     experiment: str
-    """The experiment that declared it: `minihack_grid`, …"""
+    """Name of the experiment: `minihack_grid`, …"""
     scale: str
     trials: list[TrialDescription]
     commands: list[dict[str, Any]] = field(default_factory=list)
-    """Every command that worked on it: {command, time, git_commit, versions}. No secrets."""
+    """Every command that ran it: {command, time, git_commit, versions}, without secrets."""
     options: dict[str, Any] = field(default_factory=dict)
-    """Where checkpoints and tracking are; links to dashboards. No secrets."""
+    """Locations of checkpoints and tracking, links to dashboards; without secrets."""
 
 
 class TrialFolder:
@@ -90,22 +90,22 @@ class TrialFolder:
         self.tracking_file = self.path / "tracking.json"
 
     def description(self) -> TrialDescription:
-        """Its settings and labels."""
+        """Its configuration and labels."""
         return TrialDescription(**json.loads((self.path / TRIAL_FILE).read_text()))
 
     def state(self) -> TrialState:
-        """Where it stands."""
+        """Its status and progress."""
         return TrialState.read(self.state_file)
 
     def rows(self) -> pd.DataFrame:
-        """The whole rows of progress.csv in order; empty before the first. A row cut short by a crash is left out."""
+        """The complete rows of progress.csv, in order."""
         reader = RowReader(self.progress)
         cells, _ = reader.read()
         return pd.DataFrame(cells, columns=reader.columns).apply(pd.to_numeric, errors="coerce")
 
 
 class GridFolder:
-    """A grid on disk. Reading needs no lock; the one driver that runs it holds it."""
+    """A grid on disk. Reading needs no lock; the driver that runs the grid holds it."""
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
@@ -116,15 +116,15 @@ class GridFolder:
 
     @classmethod
     def open(cls, path: Path) -> GridFolder:
-        """A grid that exists; anything else is refused with the grids there are."""
+        """Open an existing grid."""
         folder = cls(path)
         if not (folder.path / GRID_FILE).is_file():
-            raise InvalidInput(f"{path} is not the folder of a grid: it has no {GRID_FILE}")
+            raise InvalidInput(f"{path} is not a grid folder: it has no {GRID_FILE}")
         folder.description()
         return folder
 
     def description(self) -> GridDescription:
-        """What is in grid.json."""
+        """Read grid.json."""
         file = self.path / GRID_FILE
         try:
             values = json.loads(file.read_text())
@@ -138,12 +138,12 @@ class GridFolder:
             raise InvalidInput(f"{file} cannot be read as a grid: {error}") from error
 
     def write(self, description: GridDescription) -> None:
-        """Write grid.json and a folder for every trial; what is there of a trial stays."""
+        """Write grid.json and a folder per trial; existing results stay."""
         self.path.mkdir(parents=True, exist_ok=True)
         for trial in description.trials:
             folder = self.trial(trial.id)
             folder.path.mkdir(parents=True, exist_ok=True)
-            write_text(folder.path / "trial.json", json.dumps(asdict(trial), indent=1) + "\n")
+            write_text(folder.path / TRIAL_FILE, json.dumps(asdict(trial), indent=1) + "\n")
         write_text(self.path / GRID_FILE, json.dumps({"format": FORMAT, **asdict(description)}, indent=1) + "\n")
 
     def trial(self, identifier: str) -> TrialFolder:
@@ -151,18 +151,18 @@ class GridFolder:
         return TrialFolder(self.path / TRIALS / identifier)
 
     def trials(self) -> list[TrialFolder]:
-        """All trials that grid.json names, in its order."""
+        """All trials, in the order of grid.json."""
         return [self.trial(trial.id) for trial in self.description().trials]
 
     def load_plugins(self, trial: TrialDescription) -> None:
-        """Register what the trial's own copies of the user's plugins define; a changed copy is refused."""
+        """Load the trial's copies of the user's plugins; rejects modified copies."""
         from bonuslab.algorithms.extensions import load_plugin
 
         for plugin in trial.config["plugins"]:
             load_plugin(self.path / plugin["file"], sha256=plugin["sha256"])
 
     def lock(self) -> None:
-        """Be the only driver of this grid until `release` or the end of the process."""
+        """Become the grid's only driver until `release` or the end of the process."""
         self.path.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self.path, os.O_RDONLY)
         try:
@@ -173,7 +173,7 @@ class GridFolder:
         self._lock = descriptor
 
     def release(self) -> None:
-        """Let another process run the grid."""
+        """Unlock the grid."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None

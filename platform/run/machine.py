@@ -1,4 +1,4 @@
-"""Facts about the machine a run would use: cores, memory, GPUs, shared memory, compiler."""
+"""Hardware of this machine: cores, memory, GPUs, shared memory, compiler."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ GIB = 1024**3
 
 @dataclass(frozen=True)
 class Machine:
-    """What this process may use; limits of a container count, not what the host has."""
+    """What this process may use: a container's limits, not the host's."""
 
     cores: int
     memory_gib: float
     memory_free_gib: float
     gpus: list[str]
-    """One name per GPU that the driver reports."""
+    """Name and memory of each GPU."""
     shm_gib: float
-    """Size of /dev/shm, where Ray keeps its objects and MiniHack its game directories; 0 without one."""
+    """Size of /dev/shm, where Ray keeps its objects and MiniHack its game directories; 0 if missing."""
     shm_writable: bool
     compiler: str | None
     """First line of `cc --version`."""
 
 
 def this_machine() -> Machine:
-    """Measure."""
+    """Inspect this machine."""
     total, free = _memory()
     shm = Path("/dev/shm")
     return Machine(
@@ -88,7 +88,7 @@ def _first_line(*command: str) -> str | None:
 
 
 def _output(*command: str) -> str:
-    """What a program prints; nothing if it is not installed or fails."""
+    """A program's output; empty if it is not installed or fails."""
     try:
         result = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired):

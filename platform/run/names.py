@@ -1,4 +1,4 @@
-"""Stable names and labels of trials: the same configuration has the same name in every grid."""
+"""Names and labels of trials: the same configuration has the same name in every grid."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ LONGEST_SLUG = 60
 
 
 def trial_id(config: Config, variant: str = "") -> str:
-    """`<task>__<bonus>__c<contexts>__s<seed>[__variant]`, fit to be the name of a folder."""
+    """`<task>__<bonus>__c<contexts>__s<seed>[__variant]`, safe as a folder name."""
     parts = [slug(short_task(config.task)), slug(config.bonus), f"c{config.contexts}", f"s{config.seed}"]
     return "__".join([*parts, slug(variant)] if variant else parts)
 
 
 def labels_of(config: Config, variant: str = "") -> dict[str, str]:
-    """What trials are grouped and compared by."""
+    """Labels to group and compare trials by."""
     return {
         "task": short_task(config.task),
         "contexts": config.contexts,
@@ -34,13 +34,13 @@ def labels_of(config: Config, variant: str = "") -> dict[str, str]:
 
 
 def short_task(task: str) -> str:
-    """A task's name without what all MiniHack names have in common."""
+    """A task's name without MiniHack's prefix and version."""
     name = canonical_name(task)
     return name.removeprefix("MiniHack-").removesuffix("-v0") if name.startswith("MiniHack-") else name
 
 
 def slug(text: str) -> str:
-    """An expression as part of a file's name: `e3b * rnd` is `e3b-x-rnd`."""
+    """An expression as part of a file name: `e3b * rnd` becomes `e3b-x-rnd`."""
     words = text.replace("*", " x ").replace("+", " plus ")
     plain = re.sub(r"[^A-Za-z0-9.]+", "-", words).strip("-")
     if len(plain) <= LONGEST_SLUG:
@@ -48,8 +48,8 @@ def slug(text: str) -> str:
     return f"{plain[:LONGEST_SLUG]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
-def described(config: Config, variant: str = "", **labels: str) -> TrialDescription:
-    """A configuration as a trial of a grid, whose folder will hold copies of the plugins."""
+def describe_trial(config: Config, variant: str = "", **labels: str) -> TrialDescription:
+    """A configuration as a trial of a grid; plugins refer to their copies in the grid's folder."""
     refs = [plugin if isinstance(plugin, Mapping) else _copy_of(plugin) for plugin in config.plugins]
     return TrialDescription(
         trial_id(config, variant),

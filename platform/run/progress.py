@@ -1,4 +1,4 @@
-"""The progress of a run in one line: redrawn in place in a terminal, printed occasionally when piped."""
+"""The progress of a run on one line: redrawn in place in a terminal, printed now and then when piped."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import TextIO
 from bonuslab.platform.run.results import outcome_text
 
 PRINT_INTERVAL_SECONDS = 10.0
-"""Between two lines if the output is not a terminal."""
+"""Between lines if the output is not a terminal."""
 BAR_CELLS = 20
 RATE_SMOOTHING = 0.8
-"""Weight of the past in the speed from which the time left is computed."""
+"""Weight of the past in the moving average of the speed."""
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 _START_OF_LINE, _CLEAR_TO_END = "\r", "\033[K"
 
 
 class Progress:
-    """Shows a run's state on a stream."""
+    """Shows a run's progress on a stream."""
 
     def __init__(self, total_steps: int, file: TextIO | None = None) -> None:
         self._total = total_steps
@@ -33,11 +33,11 @@ class Progress:
 
     @classmethod
     def silent(cls) -> Progress:
-        """Shows nothing."""
+        """A display that shows nothing."""
         return cls(1, StringIO())
 
     def waiting(self, what: str) -> None:
-        """Show what is being waited for."""
+        """Show what the run is waiting for."""
         if self._live:
             self._redraw(f"{what} …")
         else:
@@ -85,7 +85,7 @@ class Progress:
 
 
 def progress_text(row: Mapping[str, float], total: int, rate: float) -> str:
-    """Steps, speed, outcome of episodes, bonus and time left; unknown values are dashes."""
+    """Steps, speed, episode outcome, bonus and time left; a dash where unknown."""
     steps = int(row["env_steps"])
     left = max(0, total - steps) / rate if rate > 0 else float("inf")
     parts = [
@@ -98,16 +98,16 @@ def progress_text(row: Mapping[str, float], total: int, rate: float) -> str:
     return "  ".join(parts)
 
 
-def progress_bar(share: float) -> str:
-    """A bar in steps of an eighth of a cell."""
-    eighths = round(min(1.0, max(0.0, share)) * BAR_CELLS * 8)
+def progress_bar(fraction: float) -> str:
+    """A bar with a resolution of an eighth of a cell."""
+    eighths = round(min(1.0, max(0.0, fraction)) * BAR_CELLS * 8)
     full, rest = divmod(eighths, 8)
     bar = "█" * full + (_BLOCKS[rest] if rest else "")
     return f"{bar:<{BAR_CELLS}}▏"
 
 
 def duration(seconds: float | None) -> str:
-    """1:05 or 2:03:04; a dash for an unknown or endless time."""
+    """`1:05` or `2:03:04`; a dash if unknown or infinite."""
     if seconds is None or seconds == float("inf"):
         return "-"
     minutes, rest = divmod(round(seconds), 60)

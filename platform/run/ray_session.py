@@ -1,4 +1,4 @@
-"""Ray for one run: started or joined quietly, left without a process behind."""
+"""Ray for one run: started or joined quietly, and shut down cleanly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bonuslab.envs.errors import InvalidInput
 
 
 def silence_notices() -> None:
-    """Show errors of Ray and RLlib alone; their notices and deprecations are nothing a user can act on."""
+    """Hide Ray's and RLlib's notices and deprecation warnings, which users cannot act on; errors are shown."""
     for name in ("ray", "ray.rllib", "ray.tune", "ray.data"):
         logging.getLogger(name).setLevel(logging.ERROR)
     for category in (DeprecationWarning, FutureWarning):
@@ -23,22 +23,22 @@ def silence_notices() -> None:
 
 
 def cluster_address() -> str | None:
-    """Where the running cluster is, if the user has one: Ray's own variable RAY_ADDRESS."""
+    """The address of a running cluster, from Ray's own variable RAY_ADDRESS."""
     return os.environ.get("RAY_ADDRESS") or None
 
 
 @contextmanager
 def ray_session() -> Iterator[None]:
-    """Join the cluster at RAY_ADDRESS, or start Ray on this machine; leave or stop it at the end.
+    """Join the cluster at RAY_ADDRESS or start Ray on this machine; disconnect or stop it at the end.
 
-    Ray that already runs in this process, a notebook's for example, is used and left running.
+    If Ray is already initialised in this process, as in a notebook, it is used and left running.
     """
     if ray.is_initialized():
         yield
         return
     address = cluster_address()
     try:
-        # Without an address Ray would join any cluster it finds on this machine.
+        # Without an address, Ray would join any cluster it finds on this machine.
         ray.init(
             address=address or "local",
             logging_level=logging.ERROR,
@@ -57,7 +57,7 @@ def ray_session() -> Iterator[None]:
 
 
 def require_room(config: FragmentConfig, available: dict[str, float]) -> None:
-    """Refuse resources that are not there: Ray would wait for them forever."""
+    """Reject resources that do not exist: Ray would wait for them forever."""
     request = config.algo_class.default_resource_request(config).required_resources
     for kind in ("CPU", "GPU"):
         needed, there = request.get(kind, 0.0), available.get(kind, 0.0)

@@ -1,4 +1,4 @@
-"""Writes what a trial reports into its folder; what cannot be written is kept in memory and tried again."""
+"""Writes a trial's reports to its folder; what cannot be written is kept in memory and retried."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bonuslab.platform.run.folder import TrialFolder
 from bonuslab.platform.run.redaction import redacted
 from bonuslab.platform.run.rows import STEPS, Row, RowWriter, read_rows
 from bonuslab.platform.run.state import Status, write_text
-from bonuslab.platform.run.training import Report
+from bonuslab.platform.run.training import TrialReport
 
 SECONDS_BETWEEN_STATES = 1.0
-"""Of one trial, while nothing but its numbers changes: a large cluster reports more often than a disk can sync."""
+"""Per trial, unless its status changes: a large cluster reports more often than a disk can sync."""
 
 
 class TrialRecord:
-    """One trial: its state in memory, and what of it is not on disk yet."""
+    """One trial: its state in memory, and what is not on disk yet."""
 
     def __init__(self, folder: TrialFolder) -> None:
         self._folder = folder
@@ -28,28 +28,28 @@ class TrialRecord:
         self.last_row: Row = next(reversed(read_rows(folder.progress)), {})
         """The newest row, whether or not it is on disk yet."""
         self._rows: deque[Row] = deque()
-        self._beginning: list[Row] | None = None
+        self._restored_rows: list[Row] | None = None
         self._error: str | None = None
         self._changed = False
         self._written_at = -math.inf
 
     def wait(self, total_env_steps: int) -> None:
-        """The trial is to be run by this driver."""
+        """Queue the trial."""
         self.state = replace(self.state, total_env_steps=total_env_steps)
-        self._enter("waiting")
+        self._set_status("waiting")
 
     def start(self) -> None:
-        """An attempt begins."""
+        """Begin an attempt."""
         self.state.attempts += 1
-        self._enter("running")
+        self._set_status("running")
 
-    def add(self, report: Report) -> None:
-        """Take in what the trial reports."""
+    def add(self, report: TrialReport) -> None:
+        """Record a report."""
         last: Row | None = None
-        if report.beginning is not None:
-            self._beginning = report.beginning
+        if report.restored_rows is not None:
+            self._restored_rows = report.restored_rows
             self._rows.clear()
-            last = report.beginning[-1] if report.beginning else {STEPS: 0, "wall_seconds": 0.0}
+            last = report.restored_rows[-1] if report.restored_rows else {STEPS: 0, "wall_seconds": 0.0}
         if report.row is not None:
             self._rows.append(report.row)
             last = report.row
@@ -60,28 +60,28 @@ class TrialRecord:
         if report.checkpoints:
             self.state.checkpoints = report.checkpoints
         if report.done:
-            self._enter("finished" if report.finished else "waiting")
+            self._set_status("finished" if report.finished else "waiting")
         if report.finished:
             self.state.error = ""
         self._changed = True
 
     def fail(self, text: str, again: bool) -> None:
-        """An attempt has failed; `again` if there will be another one."""
+        """Record a failed attempt; `again` if it will be retried."""
         text = redacted(text)
         self._error = text.rstrip() + "\n"
         self.state.error = last_line(text)
-        self._enter("waiting" if again else "failed")
+        self._set_status("waiting" if again else "failed")
 
     def interrupt(self) -> None:
-        """The driver ends before the trial does."""
+        """Requeue a running trial whose driver stops."""
         if self.state.status == "running":
-            self._enter("waiting")
+            self._set_status("waiting")
 
     def write(self) -> None:
-        """Write what is not on disk yet, rows first: the state never runs ahead of them."""
-        if self._beginning is not None:
-            _begin(self._folder.progress, self._beginning)
-            self._beginning = None
+        """Write what is not on disk yet, rows first so that the state is never ahead of them."""
+        if self._restored_rows is not None:
+            _rewind(self._folder.progress, self._restored_rows)
+            self._restored_rows = None
         while self._rows:
             RowWriter(self._folder.progress).append(self._rows[0])
             self._rows.popleft()
@@ -93,25 +93,25 @@ class TrialRecord:
             self.state.write(self._folder.state_file)
             self._changed, self._written_at = False, now
 
-    def _enter(self, status: Status) -> None:
+    def _set_status(self, status: Status) -> None:
         self.state.status = status
         self._changed, self._written_at = True, -math.inf
 
 
-def _begin(path: Path, rows: list[Row]) -> None:
-    """Make the table what it was at the checkpoint: later rows are cut off, lost ones written again."""
+def _rewind(path: Path, rows: list[Row]) -> None:
+    """Restore the table to the checkpoint's `rows`: drop later ones, rewrite lost ones."""
     if path.exists():
         RowWriter(path).cut_after(int(rows[-1][STEPS]) if rows else 0)
     if len(read_rows(path)) < len(rows):
-        again = path.with_name(f".{path.name}.again")
-        again.unlink(missing_ok=True)
-        table = RowWriter(again)
+        rewritten = path.with_name(f".{path.name}.again")
+        rewritten.unlink(missing_ok=True)
+        writer = RowWriter(rewritten)
         for row in rows:
-            table.append(row)
-        os.replace(again, path)
+            writer.append(row)
+        os.replace(rewritten, path)
 
 
 def last_line(text: str) -> str:
-    """What an error says, from its traceback."""
+    """The error message at the end of a traceback."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1][:500] if lines else "no reason was given"
+    return lines[-1][:500] if lines else "unknown error"

@@ -1,4 +1,4 @@
-"""The time left of a grid, predicted from the speed of its trials so far."""
+"""The time left of a grid, estimated from the speed of its trials so far."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from bonuslab.platform.run.state import TrialState
 
 
 def seconds_left(trials: Iterable[tuple[str, TrialState]], slots: int | None = None) -> float | None:
-    """Time until the last trial ends, given each trial's bonus and state; None where it cannot be known yet.
+    """Time until the last trial ends, given each trial's bonus and state; None if unknown yet.
 
-    The work is shared over `slots` trials at a time, by default as many as run now, and no schedule is shorter than
-    its longest trial. A trial without a speed is taken to be as fast as the others with its bonus, which decides most
-    of the cost, or else as all others. Failed trials count as done.
+    Work is spread over `slots` concurrent trials (default: as many as are running), and no schedule is shorter than
+    its longest trial. A trial without a measured speed gets the mean of the trials with its bonus, which dominates the
+    cost, or else of all trials. Failed trials count as done.
     """
     known = list(trials)
     left = [(bonus, state) for bonus, state in known if state.status in ("running", "waiting")]

@@ -1,4 +1,4 @@
-"""RLlib's nested results as one flat row of numbers with plain names."""
+"""RLlib's nested results as one flat row of metrics."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from bonuslab.algorithms.rllib.metrics import values
 
 _TRAINED = {"episode_return", "episode_length", "win_rate"}
 _EVALUATED = {"episode_return_mean", "episode_return_std", "episode_len_mean", "win_rate", "num_episodes"}
-"""What training and evaluation report of episodes in every environment."""
+"""Episode metrics that every environment reports, in training and in evaluation."""
 
 
 def row_of(results: Mapping[str, Any], seconds: float, env_steps: int, sampled: int) -> dict[str, float]:
-    """One row of progress.csv; `sampled` steps were taken in the `seconds` of this iteration."""
+    """One row of progress.csv, from an iteration of `seconds` in which `sampled` steps were taken."""
     learnt = results.get("learners", {}).get("__all_modules__", {}).get("num_env_steps_trained", 0.0)
     measured: dict[str, float] = {
         "env_steps": env_steps,
@@ -24,13 +24,13 @@ def row_of(results: Mapping[str, Any], seconds: float, env_steps: int, sampled: 
     return measured | {name: value for name, value in values(results).items() if name not in measured}
 
 
-def outcome_text(row: Mapping[str, float], place: str = "") -> str:
-    """The return, and what the environment measures itself or else the share of episodes won.
+def outcome_text(row: Mapping[str, float], prefix: str = "") -> str:
+    """The return, and the environment's own metrics or else the win rate.
 
-    `place` is that of an evaluation in the row, such as `evaluation/greedy`; without it training is meant.
+    `prefix` selects an evaluation's columns, such as `evaluation/greedy`; the default is training.
     """
-    if place:
-        found = {name.removeprefix(f"{place}/"): value for name, value in row.items() if name.startswith(f"{place}/")}
+    if prefix:
+        found = {name.removeprefix(f"{prefix}/"): value for name, value in row.items() if name.startswith(f"{prefix}/")}
         returns, common = found.get("episode_return_mean"), _EVALUATED
     else:
         found = {name: value for name, value in row.items() if name.startswith("episode_") or name == "win_rate"}
@@ -44,5 +44,5 @@ def outcome_text(row: Mapping[str, float], place: str = "") -> str:
 
 
 def evaluation_columns(evaluation: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """`evaluation/<greedy or sampled>/<metric>` of one evaluation."""
+    """An evaluation as columns `evaluation/<greedy or sampled>/<metric>`."""
     return {f"evaluation/{mode}/{name}": value for mode, found in evaluation.items() for name, value in found.items()}

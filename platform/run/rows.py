@@ -1,7 +1,7 @@
-"""progress.csv, a row per iteration: the one writer and the one reader of it.
+"""Writer and reader of progress.csv, one row per iteration.
 
-The writer appends rows, and replaces the file when a column is added or rows are taken back. The reader follows the
-file from another process and never returns a row that is cut short.
+The writer appends rows, and replaces the file when a column is added or rows are dropped. The reader follows the file
+from another process and never returns an incomplete row.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 STEPS = "env_steps"
-"""The column that rows are ordered by."""
+"""The column that orders the rows."""
 Row = dict[str, float]
 
 
 class RowReader:
-    """Complete rows of a growing file, each once.
+    """Complete rows of a growing file, each returned once.
 
-    The file has only grown if its header and the line read last are where they were; otherwise it is read anew.
+    If the header or the last line read is no longer in place, the file was replaced and is read again from the start.
     """
 
     def __init__(self, path: Path) -> None:
@@ -31,7 +31,7 @@ class RowReader:
         self.rewind()
 
     def rewind(self) -> None:
-        """Read from the beginning next time."""
+        """Start over with the next read."""
         self.columns: list[str] = []
         self._header = self._last = b""
         self._offset = 0
@@ -39,24 +39,24 @@ class RowReader:
     def read(self, tail_bytes: int | None = None) -> tuple[list[list[str]], bool]:
         """The cells of new rows, and whether they replace all earlier ones.
 
-        Of a file that is read anew, only the rows in the last `tail_bytes` are returned if that is given.
+        A read from the start can be limited to the rows in the last `tail_bytes`.
         """
         try:
             return self.read_strictly(tail_bytes)
         except OSError:
-            anew = bool(self._header)
+            replaced = bool(self._header)
             self.rewind()
-            return [], anew
+            return [], replaced
 
     def read_strictly(self, tail_bytes: int | None = None) -> tuple[list[list[str]], bool]:
-        """The same; raises where the file cannot be read."""
+        """Like `read`, but raises if the file cannot be read."""
         with self._path.open("rb") as file:
-            anew = not self._header or not self._has_only_grown(file.fileno())
-            if anew:
+            replaced = not self._header or not self._has_only_grown(file.fileno())
+            if replaced:
                 self.rewind()
                 self._read_header(file, tail_bytes)
             file.seek(self._offset)
-            return self._rows(file.read()) if self._header else [], anew
+            return self._rows(file.read()) if self._header else [], replaced
 
     def new_rows(self) -> list[Row]:
         """New rows as numbers by column."""
@@ -84,20 +84,20 @@ class RowReader:
         if lines:
             self._offset += sum(map(len, lines))
             self._last = lines[-1]
-        # Cells are numbers, which need no quotes; a line cut short by a crash is left out.
+        # Cells are numbers, so there are no quotes; lines truncated by a crash are skipped.
         rows = (line.decode(errors="replace").rstrip("\r\n").split(",") for line in lines)
         return [row for row in rows if len(row) == len(self.columns)]
 
 
 class RowWriter:
-    """Appends rows to a file whose columns may grow; an absent value and NaN are empty cells."""
+    """Appends rows, adding columns as needed; absent values and NaN are empty cells."""
 
     def __init__(self, path: Path) -> None:
         self._path = Path(path)
         self._columns = columns_of(self._path)
 
     def append(self, row: Mapping[str, float]) -> None:
-        """Write one row, all of it or nothing; a new column is added to the whole file."""
+        """Write one row, completely or not at all; a new column is added to the whole file."""
         new = [name for name in row if name not in self._columns]
         if new:
             columns, rows = self._content()
@@ -114,20 +114,20 @@ class RowWriter:
                 raise
 
     def cut_after(self, steps: int) -> Row | None:
-        """Drop the rows beyond `steps`, which a resumed run will write again; the last row that stays."""
+        """Drop rows beyond `steps`, which a resumed run will write again; returns the last row kept."""
         columns, rows = self._content()
         kept = [cells for cells in rows if as_row(columns, cells).get(STEPS, math.inf) <= steps]
         self._rewrite(columns, kept)
         return as_row(columns, kept[-1]) if kept else None
 
     def _content(self) -> tuple[list[str], list[list[str]]]:
-        """Columns and rows. A file that exists but cannot be read must not be replaced, so this raises."""
+        """Columns and rows; raises if the file cannot be read, as it must not be replaced then."""
         reader = RowReader(self._path)
         rows = reader.read_strictly()[0] if self._path.exists() else []
         return reader.columns, rows
 
     def _complete_bytes(self) -> int:
-        """The length of the file without a line that was cut short."""
+        """The length of the file without a truncated last line."""
         with self._path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - 1))
@@ -141,7 +141,7 @@ class RowWriter:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """All complete rows of a file; none where there is no file."""
+    """All complete rows; none if there is no file."""
     return RowReader(path).new_rows()
 
 
@@ -153,12 +153,12 @@ def columns_of(path: Path) -> list[str]:
 
 
 def as_row(columns: Sequence[str], cells: Sequence[str]) -> Row:
-    """The numbers of one line by column, without empty cells and NaN."""
+    """The values of one line by column, without empty cells and NaN."""
     return {name: value for name, cell in zip(columns, cells, strict=True) if not math.isnan(value := number(cell))}
 
 
 def number(cell: str) -> float:
-    """The number in a cell; NaN where there is none."""
+    """The number in a cell; NaN if there is none."""
     try:
         return float(cell)
     except ValueError:

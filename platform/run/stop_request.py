@@ -1,4 +1,4 @@
-"""Ctrl-C as a wish: the running update is finished first, so that what is saved is whole."""
+"""Graceful stop on Ctrl-C: the current update finishes first, so that a consistent state is saved."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any
 
-STOPPING = (signal.SIGINT, signal.SIGTERM)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopRequest:
-    """While it is entered, the first SIGINT or SIGTERM sets `signal`; a second one stops at once."""
+    """Context in which the first SIGINT or SIGTERM sets `signal`; a second one stops immediately."""
 
     def __init__(self, on_first: Callable[[], None]) -> None:
         self.signal: int | None = None
@@ -20,8 +20,8 @@ class StopRequest:
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> StopRequest:
-        if threading.current_thread() is threading.main_thread():  # elsewhere Python allows no handlers
-            for number in STOPPING:
+        if threading.current_thread() is threading.main_thread():  # Python allows no handlers in other threads
+            for number in STOP_SIGNALS:
                 self._before[number] = signal.signal(number, self._handle)
         return self
 

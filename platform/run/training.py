@@ -1,4 +1,4 @@
-"""The one training loop, wherever a trial runs: rows, evaluations and checkpoints."""
+"""The training loop of every trial: rows, evaluations and checkpoints."""
 
 from __future__ import annotations
 
@@ -19,44 +19,44 @@ from bonuslab.platform.run.results import evaluation_columns, row_of
 from bonuslab.platform.run.rows import Row
 
 ROWS_FILE = "grid_rows.json"
-"""All rows so far, in each checkpoint: a table that was lost or cut short can be written again from it."""
+"""In every checkpoint, all rows so far: progress.csv can be restored from it."""
 ROWS = 100
-"""Rows of a short trial; a long one has more."""
-MOST_UPDATES_PER_ROW = 20
+"""Of a short trial; a long one has more."""
+MAX_UPDATES_PER_ROW = 20
 SECONDS_BETWEEN_CHECKPOINTS = 300.0
-"""Where the settings do not say after how many steps one is wanted."""
-SECONDS_BETWEEN_QUESTIONS = 1.0
-"""Between two looks at whether the grid is to stop."""
+"""Unless `checkpoint_every_steps` is set."""
+STOP_POLL_SECONDS = 1.0
+"""Between checks for a stop request."""
 
 
 @dataclass
-class Report:
-    """What a trial tells the driver after each row."""
+class TrialReport:
+    """What a trial sends to the driver after each row."""
 
     row: Row | None = None
-    beginning: list[Row] | None = None
-    """In the first report of an attempt: the rows before it, from the checkpoint it goes on from."""
+    restored_rows: list[Row] | None = None
+    """In the first report of an attempt: the rows of the checkpoint it resumes from."""
     checkpoints: list[str] = field(default_factory=list)
-    """Places of those that are kept, oldest first; empty: as before."""
+    """Paths or URIs, oldest first; empty if unchanged."""
     notes: list[str] = field(default_factory=list)
-    """What went wrong without stopping the trial."""
+    """Problems that did not stop the trial."""
     done: bool = False
-    """The attempt has ended: at the last step, or because the grid is stopping."""
+    """The attempt has ended: it reached the last step, or the grid is stopping."""
     finished: bool = False
-    """The last step was reached."""
+    """The trial has reached its last step."""
 
     def as_text(self) -> str:
         """JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_text(cls, text: str) -> Report:
+    def from_text(cls, text: str) -> TrialReport:
         """The inverse of `as_text`."""
         return cls(**json.loads(text))
 
 
 class Training:
-    """The state of one attempt."""
+    """One attempt to train a trial, from its newest checkpoint on."""
 
     def __init__(
         self, config: Config, rllib_config: Any, checkpoints: Checkpoints, stopping: Callable[[], bool] = lambda: False
@@ -64,22 +64,22 @@ class Training:
         self._config = config
         self._checkpoints = checkpoints
         self._stopping = stopping
-        self._asked_at = -math.inf
+        self._polled_at = -math.inf
         self._steps_per_row = steps_per_row(config.values)
         self._rows: list[Row] = []
-        self._report = Report(beginning=[])
+        self._report = TrialReport(restored_rows=[])
         self.algorithm = rllib_config.build_algo()
         self._restore()
         self._steps = self._saved_steps = int(self.algorithm.env_steps)
         self._seconds_before = self._rows[-1]["wall_seconds"] if self._rows else 0.0
         self._started = self._saved_at = time.perf_counter()
 
-    def next_report(self) -> Report:
-        """Train until the next row, or only until now if the grid is stopping."""
-        report, self._report = self._report, Report()
+    def next_report(self) -> TrialReport:
+        """Train until the next row, or stop early if the grid is stopping."""
+        report, self._report = self._report, TrialReport()
         total = self._config.steps
         if self._steps < total and not self._is_stopping():
-            report.row = self._train_a_row()
+            report.row = self._train_row()
             self._rows.append(report.row)
         report.finished = self._steps >= total
         report.done = report.finished or self._is_stopping()
@@ -88,7 +88,7 @@ class Training:
         return report
 
     def close(self) -> None:
-        """Stop everything that was started."""
+        """Stop the algorithm and its workers."""
         self.algorithm.stop()
 
     def _restore(self) -> None:
@@ -97,10 +97,10 @@ class Training:
             if folder is not None:
                 self.algorithm.restore_from_path(folder.resolve())
                 self._rows = json.loads((folder / ROWS_FILE).read_text())
-                self._report.beginning = list(self._rows)
+                self._report.restored_rows = list(self._rows)
 
-    def _train_a_row(self) -> Row:
-        """A number of steps that depends on nothing but the settings, so that the same seed gives the same rows."""
+    def _train_row(self) -> Row:
+        """Train a number of steps that depends only on the configuration, so that rows are reproducible."""
         before, learnt, started = self._steps, 0.0, time.perf_counter()
         end = min(self._config.steps, before + self._steps_per_row)
         while self._steps < end and not (self._steps > before and self._is_stopping()):
@@ -120,8 +120,8 @@ class Training:
 
     def _is_stopping(self) -> bool:
         now = time.monotonic()
-        if now - self._asked_at >= SECONDS_BETWEEN_QUESTIONS:
-            self._asked_at = now
+        if now - self._polled_at >= STOP_POLL_SECONDS:
+            self._polled_at = now
             self._stop = self._stopping()
         return self._stop
 
@@ -129,8 +129,8 @@ class Training:
         every = self._config.evaluate_every_steps
         if every == 0:
             return False
-        at_the_end = self._steps >= self._config.steps
-        return at_the_end or (every is not None and before // every < self._steps // every)
+        at_end = self._steps >= self._config.steps
+        return at_end or (every is not None and before // every < self._steps // every)
 
     def _checkpoint_due(self) -> bool:
         every = self._config.checkpoint_every_steps
@@ -138,8 +138,8 @@ class Training:
             return time.perf_counter() - self._saved_at >= SECONDS_BETWEEN_CHECKPOINTS
         return self._saved_steps // every < self._steps // every
 
-    def _save(self, report: Report) -> None:
-        """Write a checkpoint. Where that fails the previous one stays and, but for the last, training goes on."""
+    def _save(self, report: TrialReport) -> None:
+        """Write a checkpoint. If that fails, the previous one stays and training continues, except at the end."""
         try:
             with tempfile.TemporaryDirectory() as scratch:
                 folder = Path(scratch).resolve() / "checkpoint"
@@ -150,11 +150,11 @@ class Training:
         except OSError as error:
             if report.done:
                 raise
-            report.notes.append(f"no checkpoint at {self._steps:,} steps: {error}; training goes on")
+            report.notes.append(f"no checkpoint at {self._steps:,} steps: {error}; training continues")
         self._saved_steps, self._saved_at = self._steps, time.perf_counter()
 
 
 def steps_per_row(values: Hyperparameters) -> int:
-    """Environment steps between two rows: about a hundred rows per trial, and never a long time without one."""
+    """Environment steps per row: about `ROWS` rows per trial, and never more than `MAX_UPDATES_PER_ROW` updates."""
     update = values.rollout_fragment_length * values.num_envs_per_env_runner
-    return update * max(1, min(MOST_UPDATES_PER_ROW, round(values.total_env_steps / (ROWS * update))))
+    return update * max(1, min(MAX_UPDATES_PER_ROW, round(values.total_env_steps / (ROWS * update))))

@@ -1,4 +1,4 @@
-"""Which code a run was made with: versions of packages, and the commit of this source tree."""
+"""The code that produced a run: package versions and the commit of the source tree."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 BUILT_FROM = "BONUSLAB_COMMIT"
-"""Variable that deploy/Dockerfile sets."""
+"""Environment variable set by deploy/Dockerfile."""
 PACKAGES = ("bonuslab", "ray", "torch", "numpy", "gymnasium", "nle", "minihack")
 
 
 def versions() -> dict[str, str]:
-    """Versions of the packages that decide what a run does, those that are installed."""
+    """Installed versions of the packages that affect results."""
     found = {}
     for name in PACKAGES:
         try:
@@ -24,7 +24,7 @@ def versions() -> dict[str, str]:
 
 
 def git_commit() -> str | None:
-    """The commit of this source tree, marked `-dirty` if it was changed since; in an image, what it was built from."""
+    """The commit of the source tree, with `-dirty` if changed since; in a container image, the commit of its build."""
     here = Path(__file__).resolve().parent
     command = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:

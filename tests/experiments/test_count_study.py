@@ -171,7 +171,7 @@ def test_variants_with_another_environment_are_no_part_of_the_tables(tmp_path: P
     assert [cell.values for cell in cells(compare(results, metric), [row])] == [(-0.5,)]
     picture = write_study(folder, [row])
     assert picture is not None
-    assert "Of several variants a cell holds the best" in (picture.parent / "table.md").read_text()
+    assert "Of several variants a cell has the best" in (picture.parent / "table.md").read_text()
     with (picture.parent / "trials.csv").open(newline="") as file:
         written = {row["variant"]: (row["coefficient"], row["env"]) for row in csv.DictReader(file)}
     assert written["none 0.1, walls free"] == ("0.1", "penalty_step=0.0")

@@ -54,7 +54,7 @@ def test_the_script_runs_from_any_directory(tmp_path: Path) -> None:
         (["--concurrent", "0"], "--concurrent 0 cannot be used"),
         (["--max-retries", "-1"], "--max-retries -1 cannot be used"),
         (["--tracking-uri", "ftp://me:hunter22@host"], "kind of tracking URI"),
-        (["--storage", "sftp://me:hunter22@host/x"], "--storage sftp://\\*\\*\\*@host/x cannot be used"),
+        (["--storage", "sftp://me:hunter22@host/x"], "invalid --storage sftp://\\*\\*\\*@host/x"),
         (["--address", "ray://10.0.0.1:10001"], "ray submit"),
         (["--address", "127.0.0.1:1"], "nothing answers at --address 127.0.0.1:1"),
         (["--out", "/proc/grid"], "cannot be written to"),

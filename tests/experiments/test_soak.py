@@ -10,6 +10,7 @@ import pytest
 
 from bonuslab.experiments import soak
 from bonuslab.experiments.benchmarks.process_memory import DRIVER, PROC, ROLES, Usage
+from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription
 
 pytestmark = pytest.mark.skipif(not (PROC / "self" / "smaps_rollup").exists(), reason="only Linux has smaps_rollup")
 
@@ -46,11 +47,13 @@ def test_watching_samples_from_the_first_update_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(soak, "SAMPLE_SECONDS", 0.1)
-    trial = tmp_path / "trials" / "only"
-    trial.mkdir(parents=True)
-    (trial / "progress.csv").write_text("env_steps\n2048\n4096\n")
+    grid = GridFolder(tmp_path / "run")
+    grid.write(GridDescription("run", "train", "", [TrialDescription("only", {}, {}, {})]))
+    grid.trial("only").progress.write_text("env_steps\n2048\n4096\n")
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        run = soak.Run(process, tmp_path)
+        assert soak.Run(process, tmp_path / "later").steps == 0
+        run = soak.Run(process, grid.path)
+        assert run.steps == 4096
         samples = soak.watch(run, seconds=0.5)
         assert len(samples) == 5
         assert all(usage[DRIVER].anonymous_mb > 0 for usage in samples[1:])

@@ -1,4 +1,4 @@
-"""The driver's side of the shared bonus: a queue in, a queue out, and recovery when the actor dies."""
+"""The driver's client of the shared bonus: queues batches and recovers if the actor dies."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from typing import Any
 
 import gymnasium as gym
 import ray
-from ray.exceptions import GetTimeoutError, ObjectLostError, OwnerDiedError, RayActorError, RayTaskError
+from ray.exceptions import GetTimeoutError, ObjectLostError, RayActorError
 
 from bonuslab.algorithms.bonuses.reward.shared import SharedBonus
+from bonuslab.algorithms.rllib.remote import get_result
 
 logger = logging.getLogger(__name__)
 SNAPSHOT_INTERVAL = 20
-"""Batches between two snapshots of the actor; the batches since then are kept to be replayed."""
-MOST_DEATHS = 3
-"""How often the actor may die without finishing a single batch before we give up."""
-LOST = (OwnerDiedError, ObjectLostError)
-"""How Ray says that an object went with the process that owned it."""
+"""Batches between snapshots of the actor; later batches are kept for replay."""
+MAX_DEATHS = 3
+"""How often in a row the actor may die without finishing a batch."""
 
 
 @dataclass
 class _Pending:
-    """A batch on its way through the actor."""
+    """A batch in the actor's queue."""
 
     number: int
     fragments: list[ray.ObjectRef]
@@ -34,18 +33,18 @@ class _Pending:
 
 @dataclass
 class _Snapshot:
-    """A copy of the actor's state that is being made."""
+    """A snapshot of the actor's state in progress."""
 
     submitted: int
-    """It contains the batches with a smaller number."""
+    """It includes all batches with a smaller number."""
     state: ray.ObjectRef
     done: ray.ObjectRef
-    """A small value that arrives with the state, or the error that came in its place."""
+    """A small object that becomes available with the state, or holds the error."""
 
 
 @dataclass
 class Processed:
-    """A batch that is ready to be learnt from."""
+    """A batch ready for the learner."""
 
     parts: list[Any]
     """The fragments and their `RewardColumns`, or references to them."""
@@ -53,7 +52,7 @@ class Processed:
 
 
 class LocalBonus:
-    """The shared bonus in this process (serial mode): a batch is ready as soon as it is submitted."""
+    """The shared bonus in this process (serial mode); a batch is ready once submitted."""
 
     def __init__(self, config: Any, observation_space: gym.Space, action_space: gym.Space) -> None:
         self._bonus = SharedBonus(config, observation_space, action_space)
@@ -61,16 +60,16 @@ class LocalBonus:
 
     @property
     def depth(self) -> int:
-        """Batches that were submitted and not taken."""
+        """Batches submitted but not taken."""
         return len(self._ready)
 
     def submit(self, fragments: list[Any]) -> None:
-        """Process now."""
+        """Process a batch."""
         rewards, metrics = self._bonus.process(*fragments)
         self._ready.append(Processed([*fragments, rewards], metrics))
 
     def take(self, timeout_seconds: float) -> list[Processed]:
-        """Everything that is ready."""
+        """All batches that are ready."""
         ready = list(self._ready)
         self._ready.clear()
         return ready
@@ -90,8 +89,8 @@ class LocalBonus:
 class RemoteBonus:
     """The shared bonus as a Ray actor.
 
-    If the actor dies, a new one starts from the last snapshot, replays the batches since then, and goes on with those
-    that were on their way: the counts lose at most fragments whose runner died as well.
+    If the actor dies, a new one loads the last snapshot, replays the batches since then and processes those still in
+    flight. Only fragments whose runner has died too are missing from its counts.
     """
 
     def __init__(self, config: Any, observation_space: gym.Space, action_space: gym.Space) -> None:
@@ -99,10 +98,10 @@ class RemoteBonus:
         self._arguments = (config, observation_space, action_space)
         self._pending: deque[_Pending] = deque()
         self._journal: deque[_Pending] = deque()
-        """Batches that came out since the last snapshot."""
+        """Batches finished since the last snapshot."""
         self._snapshot: ray.ObjectRef | None = None
         self._next_snapshot: _Snapshot | None = None
-        self._submitted = self._snapshot_asked = 0
+        self._submitted = self._snapshot_requested = 0
         self._deaths_without_progress = 0
         self.restarts = 0
         self.lost_batches = 0
@@ -110,36 +109,34 @@ class RemoteBonus:
 
     @property
     def depth(self) -> int:
-        """Batches that were submitted and not taken."""
+        """Batches submitted but not taken."""
         return len(self._pending)
 
     def submit(self, fragments: list[ray.ObjectRef]) -> None:
-        """Send references to fragments through the actor."""
+        """Queue a batch of references to fragments."""
         self._send(self._submitted, fragments)
         self._submitted += 1
-        if self._next_snapshot is None and self._submitted - self._snapshot_asked >= SNAPSHOT_INTERVAL:
-            # Calls run in order, so this snapshot holds exactly the batches submitted so far.
+        if self._next_snapshot is None and self._submitted - self._snapshot_requested >= SNAPSHOT_INTERVAL:
+            # Calls run in order, so this snapshot includes exactly the batches submitted so far.
             state, done = self._actor.snapshot.options(num_returns=2).remote()
             self._next_snapshot = _Snapshot(self._submitted, state, done)
-            self._snapshot_asked = self._submitted
+            self._snapshot_requested = self._submitted
 
     def take(self, timeout_seconds: float) -> list[Processed]:
-        """The batches that are ready, oldest first, waiting at most `timeout_seconds` for the first."""
+        """Batches that are ready, oldest first; wait at most `timeout_seconds` for the first."""
         ready: list[Processed] = []
         while self._pending:
             oldest = self._pending[0]
             try:
-                metrics = ray.get(oldest.metrics, timeout=0 if ready else timeout_seconds)
+                metrics = get_result(oldest.metrics, timeout=0 if ready else timeout_seconds)
             except GetTimeoutError:
                 break
-            except LOST as error:
-                # The runner that owned the fragment died before the actor had read it.
+            except ObjectLostError as error:
+                # Its runner died before the actor read the fragment.
                 logger.warning("a fragment was lost with its runner: %s", type(error).__name__)
                 self._pending.popleft()
                 self.lost_batches += 1
                 continue
-            except RayTaskError as error:
-                raise cause_of(error) from error
             except RayActorError as error:
                 self._recover(error)
                 continue
@@ -154,22 +151,18 @@ class RemoteBonus:
         """The actor's state after everything submitted so far."""
         while True:
             try:
-                return ray.get(self._actor.get_state.remote())
-            except RayTaskError as error:
-                raise cause_of(error) from error
+                return get_result(self._actor.get_state.remote())
             except RayActorError as error:
                 self._recover(error)
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Give the actor a state; what was on its way before no longer counts."""
+        """Load a state into the actor; batches in flight are dropped."""
         self._journal.clear()
         self._pending.clear()
         self._next_snapshot = None
         self._snapshot = ray.put(state)
         try:
-            ray.get(self._actor.set_state.remote(self._snapshot))
-        except RayTaskError as error:
-            raise cause_of(error) from error
+            get_result(self._actor.set_state.remote(self._snapshot))
         except RayActorError as error:
             self._recover(error)
 
@@ -189,23 +182,23 @@ class RemoteBonus:
         self._pending.append(_Pending(number, fragments, rewards, metrics))
 
     def _recover(self, error: RayActorError) -> None:
-        """Start a new actor where the dead one's last snapshot and the journal say it was."""
+        """Start a new actor from the last snapshot and the journal."""
         self._deaths_without_progress += 1
-        if error.actor_init_failed or self._deaths_without_progress > MOST_DEATHS:
-            raise RuntimeError(f"the bonus actor died and cannot be brought back: {error}") from error
+        if error.actor_init_failed or self._deaths_without_progress > MAX_DEATHS:
+            raise RuntimeError(f"the bonus actor died and cannot be restarted: {error}") from error
         self.restarts += 1
         logger.warning("the bonus actor died; replaying %d batches since its last snapshot", len(self._journal))
         self._next_snapshot = None
-        self.close()  # it may only have been out of reach
+        self.close()  # it may still be alive but unreachable
         self._start()
-        for item in self._journal:
-            self._actor.process.options(num_returns=2).remote(*item.fragments)
-        waiting, self._pending = self._pending, deque()
-        for item in waiting:
-            self._send(item.number, item.fragments)
+        for batch in self._journal:
+            self._actor.process.options(num_returns=2).remote(*batch.fragments)
+        in_flight, self._pending = self._pending, deque()
+        for batch in in_flight:
+            self._send(batch.number, batch.fragments)
 
     def _trim_journal(self) -> None:
-        """Forget the batches that the newest finished snapshot contains."""
+        """Drop the batches that a finished snapshot includes."""
         snapshot = self._next_snapshot
         if snapshot is None or (self._pending and self._pending[0].number < snapshot.submitted):
             return
@@ -213,17 +206,9 @@ class RemoteBonus:
             return
         self._next_snapshot = None
         try:
-            ray.get(snapshot.done)
-        except RayTaskError as error:
-            raise cause_of(error) from error
+            get_result(snapshot.done)
         except RayActorError:
-            return  # the actor died before; the old snapshot and the whole journal stay good
+            return  # the actor died first; keep the old snapshot and the whole journal
         self._snapshot = snapshot.state
         while self._journal and self._journal[0].number < snapshot.submitted:
             self._journal.popleft()
-
-
-def cause_of(error: RayTaskError) -> BaseException:
-    """What was raised in the other process, with its own type and message where it could be carried over."""
-    cause = error.cause
-    return cause if isinstance(cause, Exception) else error.as_instanceof_cause()

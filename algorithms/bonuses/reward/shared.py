@@ -1,33 +1,32 @@
-"""The bonus model of a trial: one place through which every fragment passes on its way to the learner."""
+"""The bonus of a run, shared by all runners and learners."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import torch
 
+from bonuslab.algorithms.bonuses.reward.model import IntrinsicModel
 from bonuslab.algorithms.data.fragment import Fragment, concat_envs
 from bonuslab.algorithms.learning import malloc
-from bonuslab.algorithms.rllib.intrinsic_reward import FRAGMENT, METRICS
-
-P = TypeVar("P")
+from bonuslab.algorithms.rllib.intrinsic_reward import FRAGMENT, METRICS, IntrinsicReward
 
 
 @dataclass(frozen=True)
 class RewardColumns:
-    """What the pipeline adds to a batch: `reward`, `bonus` and their parts, [T, N] each."""
+    """Columns that the pipeline adds to a batch: `reward`, `bonus` and their parts, [T, N] each."""
 
     columns: dict[str, np.ndarray]
 
 
 class SharedBonus:
-    """Runs the learner connector pipeline on fragments. A Ray actor where there are workers, a plain object where not.
+    """Runs the learner connector pipeline on fragments, as a Ray actor or as a local object.
 
-    Because all fragments pass here, counts are truly global, episodic memory sees every env's fragments in order,
-    and one model serves any number of learners.
+    It sees all fragments, so counts are global, episodic memory gets each env's fragments in order, and one model
+    serves any number of learners.
     """
 
     def __init__(
@@ -38,7 +37,7 @@ class SharedBonus:
         state: dict[str, Any] | None = None,
         device: str | None = None,
     ) -> None:
-        """`device` is that of the configuration's GPUs for the bonus actor unless it is given."""
+        """`device` defaults to CUDA if the config has GPUs for the bonus, else to the CPU."""
         malloc.keep_large_blocks()
         if not config.serial:
             torch.set_num_threads(config.threads_per_bonus)
@@ -48,14 +47,15 @@ class SharedBonus:
         if state is not None:
             self.set_state(state)
 
-    def find(self, kind: type[P]) -> P:
-        """The piece of this kind in the pipeline."""
-        return next(piece for piece in self._pipeline.connectors if isinstance(piece, kind))
+    @property
+    def model(self) -> IntrinsicModel:
+        """The bonus models."""
+        return next(piece for piece in self._pipeline.connectors if isinstance(piece, IntrinsicReward)).model
 
     def process(self, *fragments: Fragment) -> tuple[RewardColumns, dict[str, float]]:
-        """The reward columns of all environments of these fragments, and the bonus's metrics.
+        """Reward columns of the concatenated fragments, and bonus metrics.
 
-        Only new columns are returned: whoever learns from the fragments has them, and they are 200 times larger.
+        Only new columns are returned: the learner has the fragments, which are 200 times larger.
         """
         joined = concat_envs(fragments)
         before, shared = set(joined.extra), {}  # type: set[str], dict[str, Any]
@@ -65,11 +65,11 @@ class SharedBonus:
         return RewardColumns(new), shared[METRICS]
 
     def get_state(self) -> dict[str, Any]:
-        """Everything the pipeline has learnt and remembers."""
+        """State of the pipeline."""
         return self._pipeline.get_state()
 
     def snapshot(self) -> tuple[dict[str, Any], bool]:
-        """The state, and beside it a small sign that it was made."""
+        """The state, and a small object whose arrival signals it."""
         return self.get_state(), True
 
     def set_state(self, state: dict[str, Any]) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from bonuslab.algorithms import catalogue
 from bonuslab.algorithms.ddppo.algorithm import DDPPO
 from bonuslab.algorithms.ddppo.config import DDPPOConfig
 from bonuslab.algorithms.ddppo.hyperparameters import PRESETS
 from bonuslab.algorithms.ddppo.resources import choose_resources
-from bonuslab.algorithms.rllib import catalogue
 from bonuslab.envs.errors import InvalidInput
 
 

@@ -12,8 +12,11 @@ from bonuslab.algorithms.learning.checkpoint import verify
 
 
 @pytest.mark.cluster
-def test_two_trials(cluster, make_config, tmp_path):
+@pytest.mark.parametrize("serial", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_two_trials(cluster, make_config, tmp_path, serial):
     config = make_config("count.episodic(position)").training(lr=tune.grid_search([1e-3, 1e-4]))
+    if serial:
+        config.run_serially()
     config.evaluation(evaluation_interval=2, evaluation_duration=2)
     run_config = tune.RunConfig(
         name="trials",

@@ -52,7 +52,7 @@ def test_says_what_cannot_be_done(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["board"]) == 2
-    assert "there is no grid below runs/ yet" in capsys.readouterr().err
+    assert "there is no run below runs/ yet" in capsys.readouterr().err
     write_sample_grid(tmp_path / "runs" / "first", seeds=(0,), rows=2)
     assert main(["board", "firts"]) == 2
     assert "did you mean first?" in capsys.readouterr().err

@@ -68,7 +68,7 @@ def test_shared_networks_are_named(capsys):
     ("words", "complaint"),
     [
         (["e3b(rigde=1)"], "did you mean ridge?"),
-        (["e3b ** rnd"], "no powers"),
+        (["e3b ** rnd"], "powers are not supported"),
         (["e3c"], "did you mean e3b"),
         (["--plugin", "/no/such/file.py"], "is not a file"),
     ],

@@ -91,7 +91,7 @@ def test_a_death_is_shown_as_it_was_before() -> None:
             moment
             for context in range(20)
             for moment in play.episode(env, agent, 50, context)
-            if moment.ending == "died"
+            if moment.outcome == "died"
         ]
         assert deaths
         assert all(moment.observation["blstats"].any() for moment in deaths)
@@ -175,7 +175,7 @@ def test_the_explorer_wins(name: str, least_wins: int) -> None:
         for context in range(8):
             explorer.reset()
             moments = list(play.episode(env, explorer, env.max_steps, context))
-            wins += moments[-1].ending == "won"
+            wins += moments[-1].outcome == "won"
     finally:
         env.close()
     assert wins >= least_wins

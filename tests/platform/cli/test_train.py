@@ -5,24 +5,24 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from bonuslab.platform.cli.main import main
-from bonuslab.platform.run import ray_session
-from bonuslab.platform.run import single_run as training
+from bonuslab.platform.grid import single
+from bonuslab.platform.run import ray_session, training
+from bonuslab.platform.run.find import find
 from bonuslab.platform.run.progress import Progress
-
-TINY = ["--serial", "--set", "envs_per_batch=4", "--set", "unroll_length_steps=8", "--set", "minibatches=2"]
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty current folder; no run may start in it."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(training, "ray_session", lambda: pytest.fail("Ray was started"))
-    monkeypatch.setattr(training, "_Run", lambda *_: pytest.fail("a run was started"))
+    monkeypatch.setattr(single, "ray_session", lambda: pytest.fail("Ray was started"))
+    monkeypatch.setattr(single, "Training", lambda *_: pytest.fail("a run was started"))
     return tmp_path
 
 
@@ -35,18 +35,24 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["MultiRoom-N6", "--preset", "desktop"], "laptop"),
         (["MultiRoom-N6", "--contexts", "none"], "'none'"),
         (["MultiRoom-N6", "--seed", "-1"], "seed -1"),
-        (["MultiRoom-N6", "--steps", "0"], "total_env_steps 0"),
-        (["MultiRoom-N6", "--plan", "moon"], "laptop"),
-        (["MultiRoom-N6", "--set", "learning_rate"], "name=value"),
-        (["MultiRoom-N6", "--set", "learning_rate=fast"], "'fast'"),
-        (["MultiRoom-N6", "--set", "minibatches=1000"], "1000"),
+        (["MultiRoom-N6", "--steps", "0"], "total_env_steps=0"),
+        (["MultiRoom-N6", "--resources", "moon"], "laptop"),
+        (["MultiRoom-N6", "--set", "lr"], "name=value"),
+        (["MultiRoom-N6", "--set", "lr=fast"], "'fast'"),
+        (["MultiRoom-N6", "--set", "learning_rate=1"], "it is called lr here"),
+        (["MultiRoom-N6", "--set", "num_minibatches=1000"], "1000"),
         (["MultiRoom-N6", "--plugin", "missing.py"], "missing.py"),
         (["MultiRoom-N6", "--out", "/proc/run"], "/proc/run"),
         (["MultiRoom-N6", "--checkpoint-every", "0"], "checkpoint_every_steps 0"),
         (["MultiRoom-N6", "--evaluate-every", "-5"], "evaluate_every_steps -5"),
-        (["--resume", "nowhere"], "has no run.json"),
-        (["--resume", "nowhere", "--seed", "3"], "--seed cannot be given"),
-        (["MultiRoom-N6", "--resume", "nowhere"], "task cannot be given"),
+        (["MultiRoom-N6", "--algorithm", "ppo"], "did you mean ddppo"),
+        (["MultiRoom-N6", "--algorithm", "ddppo", "--preset", "paper"], "allowed: habitat, laptop, laptop-pixels"),
+        (["MultiRoom-N6", "--algorithm", "ddppo", "--set", "vtrace_clip_rho_threshold=1"], "unknown hyperparameter"),
+        (["MultiRoom-N6", "--algorithm", "ddppo", "--set", "sync_fraction=2"], "invalid sync_fraction=2.0"),
+        (["--resume", "nowhere"], "unknown run 'nowhere'"),
+        (["--resume", "nowhere", "--seed", "3"], "--seed cannot be combined with --resume"),
+        (["--resume", "nowhere", "--checkpoint-every", "0"], "unknown run"),
+        (["MultiRoom-N6", "--resume", "nowhere"], "task cannot be combined with --resume"),
     ],
 )
 def test_bad_input_stops_before_anything_starts(
@@ -60,15 +66,6 @@ def test_bad_input_stops_before_anything_starts(
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("content", ["", "{}", '{"settings": {"task": "MultiRom-N6"}}', '{"settings": []}'])
-def test_a_folder_with_a_broken_run_json_is_refused(
-    content: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (folder / "run.json").write_text(content)
-    assert main(["train", "--resume", str(folder)]) == 2
-    assert str(folder / "run.json") in capsys.readouterr().err
-
-
 def test_a_folder_in_use_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "thesis").mkdir()
     (folder / "thesis" / "chapter.tex").write_text("dear")
@@ -79,22 +76,24 @@ def test_a_folder_in_use_is_refused(folder: Path, capsys: pytest.CaptureFixture[
     assert (folder / "thesis" / "chapter.tex").read_text() == "dear"
 
 
-def test_a_plan_with_too_few_cores_is_refused(
+def test_resources_that_are_not_there_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    monkeypatch.setattr(training, "ray_session", lambda: pytest.fail("Ray was started"))
+    monkeypatch.setattr(single, "ray_session", lambda: pytest.fail("Ray was started"))
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    assert main(["train", "MultiRoom-N6", "--plan", "cluster", "--out", "run"]) == 2
-    assert "but there are 2; choose another --plan" in capsys.readouterr().err
+    assert main(["train", "MultiRoom-N6", "--resources", "cluster", "--out", "run"]) == 2
+    assert "but there are 2; choose others with --resources" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
 
-def test_a_run_to_its_end_and_no_second_one_in_its_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_to_its_end_and_no_second_one_in_its_folder(
+    tmp_path: Path, tiny: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "run"
-    words = ["train", "MultiRoom-N2-S4", "--bonus", "count.episodic(position)", *TINY, "--steps", "64"]
-    assert main([*words, "--out", str(out)]) == 0
+    words = ["train", "MultiRoom-N2-S4", "--bonus", "count.episodic(position)", *tiny.WORDS, "--steps", "64"]
+    assert main([*words, "--set", "evaluation_duration=2", "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert "64/64 steps" in said
     assert "greedy     return" in said
@@ -103,7 +102,8 @@ def test_a_run_to_its_end_and_no_second_one_in_its_folder(tmp_path: Path, capsys
     assert main([*words, "--out", str(out)]) == 2
     assert f"--resume {out}" in capsys.readouterr().err
     assert main(["train", "--resume", str(out)]) == 2
-    assert "higher --steps" in capsys.readouterr().err
+    assert "give more with --steps" in capsys.readouterr().err
+    assert find(out).require_trial().state().env_steps == 64
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -111,6 +111,7 @@ def test_ctrl_c_saves_a_checkpoint_first(
     number: signal.Signals,
     status: int,
     tmp_path: Path,
+    tiny: ModuleType,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -122,12 +123,14 @@ def test_ctrl_c_saves_a_checkpoint_first(
             os.kill(os.getpid(), number)
 
     monkeypatch.setattr(Progress, "update", interrupt)
+    monkeypatch.setattr(training, "SECONDS_BETWEEN_QUESTIONS", 0.0)
     out = tmp_path / "run"
-    handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    assert main(["train", "MultiRoom-N2-S4", *TINY, "--steps", "6400", "--out", str(out)]) == status
-    assert handlers == (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM))
-    assert [path.name for path in (out / "checkpoints").iterdir()] == ["checkpoint_000000000064"]
-    assert f"bonuslab train --resume {out}" in capsys.readouterr().out
+    assert main(["train", "MultiRoom-N2-S4", *tiny.WORDS, "--steps", "3200", "--out", str(out)]) == status
+    (kept,) = find(out).require_trial().state().checkpoints
+    assert Path(kept).name == "checkpoint_000000000064"
+    said = capsys.readouterr().out
+    assert "stopping after this update" in said
+    assert f"bonuslab train --resume {out}" in said
 
 
 def test_no_cluster_at_the_given_address(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -136,22 +139,21 @@ def test_no_cluster_at_the_given_address(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
     monkeypatch.setenv("RAY_ADDRESS", "203.0.113.9:6379")
     monkeypatch.setattr(ray_session.ray, "init", refuse)
-    assert main(["train", "MultiRoom-N2-S4", "--plan", "laptop", "--out", str(tmp_path / "run")]) == 2
+    assert main(["train", "MultiRoom-N2-S4", "--resources", "laptop", "--out", str(tmp_path / "run")]) == 2
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.slow
 @pytest.mark.cluster
-def test_a_run_with_workers_ends_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_with_workers_ends_and_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "run"
-    words = ["train", "MultiRoom-N2-S4", "--bonus", "e3b", "--plan", "laptop", "--evaluate-every", "0"]
+    words = ["train", "MultiRoom-N2-S4", "--bonus", "e3b", "--resources", "laptop", "--evaluate-every", "0"]
     assert main([*words, "--steps", "6000", "--out", str(out)]) == 0
     assert "starting Ray …" in capsys.readouterr().out
     assert not ray_session.ray.is_initialized()
-    before = (out / "progress.csv").read_text().splitlines()
+    before = find(out).require_trial().rows()
     assert main(["train", "--resume", str(out), "--steps", "20000"]) == 0
-    after = (out / "progress.csv").read_text().splitlines()
-    assert after[: len(before)] == before
-    steps = [int(line.split(",")[0]) for line in after[1:]]
-    assert steps == sorted(set(steps))
-    assert steps[-1] >= 20_000
+    after = find(out).require_trial().rows()
+    assert after["env_steps"].tolist()[: len(before)] == before["env_steps"].tolist()
+    assert after["env_steps"].is_monotonic_increasing
+    assert after["env_steps"].max() >= 20_000

@@ -6,8 +6,11 @@ import hashlib
 import io
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
+import av
 import numpy as np
 import pytest
 from PIL import Image
@@ -15,8 +18,9 @@ from PIL import Image
 from bonuslab.platform.cli.main import main
 from bonuslab.platform.pictures import bonus_plot
 from bonuslab.platform.pictures.bonus_plot import Series
-
-TINY = ["--serial", "--set", "envs_per_batch=4", "--set", "unroll_length_steps=8", "--set", "minibatches=2"]
+from bonuslab.platform.run.checkpoints import newest_checkpoint
+from bonuslab.platform.run.find import find
+from bonuslab.platform.run.folder import GridFolder
 
 
 class Terminal(io.StringIO):
@@ -26,27 +30,20 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four batches of a run with a combined bonus, and two checkpoints."""
-    path = tmp_path_factory.mktemp("watch") / "run"
-    words = ["train", "MultiRoom-N2-S4", "--bonus", "e3b * rnd", *TINY, "--steps", "128", "--contexts", "2"]
-    assert main([*words, "--checkpoint-every", "64", "--evaluate-every", "0", "--out", str(path)]) == 0
-    return path
-
-
 def digests(folder: Path) -> dict[str, str]:
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def test_the_end_is_printed_with_the_bonus_and_no_file_changes(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = digests(run)
+def test_the_end_is_printed_with_the_bonus_and_no_file_changes(
+    finished_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = digests(finished_run)
     outputs = []
     for seed in ("1", "1", "2"):
-        assert main(["watch", str(run), "--seed", seed]) == 0
+        assert main(["watch", str(finished_run), "--seed", seed]) == 0
         outputs.append(capsys.readouterr().out)
-    assert digests(run) == before
+    assert digests(finished_run) == before
     assert outputs[0] == outputs[1] != outputs[2]
     for name in ("bonus", "episodic", "global"):
         assert re.search(rf"^{name} +[0-9.e+-]+ [▁▂▃▄▅▆▇█]+$", outputs[0], re.MULTILINE)
@@ -54,10 +51,12 @@ def test_the_end_is_printed_with_the_bonus_and_no_file_changes(run: Path, capsys
     assert "\033" not in outputs[0]
 
 
-def test_a_checkpoint_can_be_watched_by_itself(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_checkpoint_can_be_watched_by_itself(
+    finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     moved = tmp_path / "somewhere"
-    shutil.copytree(run / "checkpoints" / "checkpoint_000000000128", moved)
-    assert main(["watch", str(run), "--greedy", "--context", "11"]) == 0
+    shutil.copytree(newest_checkpoint(find(finished_run)), moved)
+    assert main(["watch", str(finished_run), "--greedy", "--context", "11"]) == 0
     from_run = capsys.readouterr().out
     assert main(["watch", str(moved), "--greedy", "--context", "11"]) == 0
     assert capsys.readouterr().out == from_run
@@ -65,10 +64,10 @@ def test_a_checkpoint_can_be_watched_by_itself(run: Path, tmp_path: Path, capsys
 
 
 def test_gif_shows_both_episodes_and_grows_the_plot(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "out.gif"
-    assert main(["watch", str(run), "--episodes", "2", "--save", str(path)]) == 0
+    assert main(["watch", str(finished_run), "--episodes", "2", "--save", str(path)]) == 0
     lengths = [int(text) for text in re.findall(r"after (\d+) steps", capsys.readouterr().out)]
     assert len(lengths) == 2
     with Image.open(path) as image:
@@ -81,20 +80,20 @@ def test_gif_shows_both_episodes_and_grows_the_plot(
     assert (np.array(drawn[-1]) > np.array(drawn[0])).all()
 
 
-def test_png_has_a_strip_for_every_part(run: Path, tmp_path: Path) -> None:
+def test_png_has_a_strip_for_every_part(finished_run: Path, tmp_path: Path) -> None:
     path = tmp_path / "out.png"
-    assert main(["watch", str(run), "--save", str(path)]) == 0
+    assert main(["watch", str(finished_run), "--save", str(path)]) == 0
     with Image.open(path) as image:
         colours = {colour for _, colour in image.convert("RGB").getcolors(1_000_000)}  # type: ignore[union-attr]
     assert set(bonus_plot.SERIES_COLOURS) <= colours
 
 
-def test_terminal_is_redrawn_in_place(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terminal_is_redrawn_in_place(finished_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr("sys.stdout", terminal)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("LINES", "40")
-    assert main(["watch", str(run), "--delay", "0"]) == 0
+    assert main(["watch", str(finished_run), "--delay", "0"]) == 0
     drawn = terminal.getvalue()
     steps = int(re.findall(r"after (\d+) steps", drawn)[0])
     assert len(re.findall(r"\033\[\d+A", drawn)) == steps
@@ -102,50 +101,74 @@ def test_terminal_is_redrawn_in_place(run: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_damaged_checkpoint_is_passed_over_in_a_run_and_refused_alone(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     copy = tmp_path / "copy"
-    shutil.copytree(run, copy)
-    damaged = copy / "checkpoints" / "checkpoint_000000000128"
+    shutil.copytree(finished_run, copy)
+    newest = newest_checkpoint(find(copy))
+    damaged = newest.with_name("checkpoint_000000000160")
+    shutil.copytree(newest, damaged)
     (damaged / "algorithm_state.pkl").write_bytes(b"half")
-    assert main(["watch", str(copy)]) == 0
-    assert "algorithm_state.pkl does not match" in capsys.readouterr().err
+    with pytest.warns(UserWarning, match="algorithm_state.pkl does not match"):
+        assert main(["watch", str(copy)]) == 0
     assert main(["watch", str(damaged)]) == 2
     assert "algorithm_state.pkl does not match" in capsys.readouterr().err
+    shutil.rmtree(newest)
+    assert main(["watch", str(copy)]) == 2
+    assert "no checkpoint of" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("words", "named"),
     [
         (["nowhere"], "nowhere"),
-        (["."], "neither"),
+        (["."], "neither grid.json nor trial.json"),
         (["RUN", "--context", "-1"], "-1"),
         (["RUN", "--episodes", "0"], "--episodes 0"),
         (["RUN", "--seed", "-3"], "--seed -3"),
         (["RUN", "--delay", "nan"], "nan"),
-        (["RUN", "--save", "out.jpg"], ".gif or .png"),
+        (["RUN", "--save", "out.jpg"], ".mp4 or .gif or .png"),
     ],
 )
 def test_bad_input_is_named(
     words: list[str],
     named: str,
-    run: Path,
+    finished_run: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["watch", *(str(run) if word == "RUN" else word for word in words)]) == 2
+    assert main(["watch", *(str(finished_run) if word == "RUN" else word for word in words)]) == 2
     captured = capsys.readouterr()
     assert captured.err.startswith("bonuslab: ")
     assert named in captured.err
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_empty_run_has_nothing_to_watch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "checkpoints").mkdir()
-    assert main(["watch", str(tmp_path)]) == 2
+def test_a_grid_and_a_trial_without_checkpoint_have_nothing_to_watch(
+    write_sample_grid: Callable[..., GridFolder], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    grid = write_sample_grid(tmp_path / "grid", seeds=(0,), rows=1)
+    assert main(["watch", str(grid.path)]) == 2
+    assert "has 8 trials; name one of them" in capsys.readouterr().err
+    assert main(["watch", str(grid.trials()[0].path)]) == 2
     assert "no checkpoint yet" in capsys.readouterr().err
+
+
+def test_mp4_has_the_frames_of_the_episode_and_holds_the_last(
+    finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "out.mp4"
+    assert main(["watch", str(finished_run), "--save", str(path), "--delay", "0.1"]) == 0
+    steps = int(re.findall(r"after (\d+) steps", capsys.readouterr().out)[0])
+    with av.open(str(path)) as file:
+        stream = file.streams.video[0]
+        frames = [frame.to_ndarray(format="rgb24") for frame in file.decode(stream)]
+        assert (stream.codec_context.name, stream.average_rate) == ("h264", 10)
+    assert len(frames) == steps + 20  # two seconds of the last one
+    assert frames[0].shape[0] % 2 == frames[0].shape[1] % 2 == 0
+    assert (frames[0] != frames[-1]).any()
 
 
 @pytest.mark.parametrize("num_steps", [1, 7, 460, 2000])
@@ -172,9 +195,8 @@ def test_a_bonus_without_any_value_draws_nothing() -> None:
 
 @pytest.mark.parametrize("bonus", ["none", "agac", "e3b(encoder=policy)"])
 def test_bonuses_with_other_needs_can_be_watched(
-    bonus: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    bonus: str, tmp_path: Path, tiny: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["train", "MultiRoom-N2-S4", "--bonus", bonus, *TINY, "--steps", "32", "--evaluate-every", "0"]
-    assert main([*words, "--out", str(tmp_path / "run")]) == 0
+    tiny.train(tmp_path / "run", 1, bonus=bonus)
     assert main(["watch", str(tmp_path / "run")]) == 0
     assert "episodic " not in capsys.readouterr().out

@@ -14,9 +14,10 @@ from bonuslab.platform.cli.watch import find_checkpoint
 from bonuslab.platform.pictures import bonus_plot
 from bonuslab.platform.pictures.show import play, video_of
 from bonuslab.platform.run.agent import TrainedAgent
-from bonuslab.platform.run.run_folder import RunFolder
+from bonuslab.platform.run.find import find
 
-TINY = ["--algorithm", "ddppo", "--serial", "--set", "envs_per_batch=2", "--set", "unroll_length_steps=8"]
+SMALL = ("num_envs_per_env_runner=2", "rollout_fragment_length=8", "num_minibatches=1")
+TINY = ["--algorithm", "ddppo", "--serial", *(word for value in SMALL for word in ("--set", value))]
 RUNS = {
     "habitat": ["Apartments-64", "--preset", "laptop-pixels", "--bonus", "e3b", "--env", "max_steps=20"],
     "montezuma": [
@@ -30,7 +31,17 @@ RUNS = {
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One batch of a run."""
     path = tmp_path_factory.mktemp("pixels") / request.param
-    words = ["train", *RUNS[request.param], *TINY, "--set", "minibatches=1", "--steps", "16"]
+    words = [
+        "train",
+        *RUNS[request.param],
+        *TINY,
+        "--set",
+        "num_minibatches=1",
+        "--set",
+        "rollout_fragment_length=8",
+        "--steps",
+        "16",
+    ]
     assert main([*words, "--evaluate-every", "0", "--out", str(path)]) == 0
     return path
 
@@ -67,8 +78,8 @@ def test_contexts_are_checked_by_the_family(run: Path, capsys: pytest.CaptureFix
 
 
 def test_settings_of_the_environment_stay_with_the_run(run: Path) -> None:
-    assert dict(RunFolder(run).settings().env)["max_steps"] == 20
-    agent = TrainedAgent.load(find_checkpoint(run))
+    assert find(run).require_trial().description().config["env"]["max_steps"] == 20
+    agent = TrainedAgent.load(find_checkpoint(str(run)))
     if run.name == "montezuma":
         assert agent.make_env(0).rules.sticky == "step"  # type: ignore[attr-defined]
     shows = play(agent, seed=3)
@@ -83,7 +94,7 @@ def test_settings_of_the_environment_stay_with_the_run(run: Path) -> None:
         (["Apartments", "--env", "split=tset"], "did you mean test"),
         (["Apartments", "--env", "stop_ends_episode=1"], "allowed: true, false"),
         (["MultiRoom-N6", "--env", "sticky=step"], "unknown environment setting 'sticky'"),
-        (["MultiRoom-N6", "--env", "seed=3"], "environment setting 'seed' cannot be used; the run decides it"),
+        (["MultiRoom-N6", "--env", "seed=3"], "environment setting 'seed' is set by the run"),
         (["MultiRoom-N6", "--env", "max_steps"], "write name=value"),
     ],
 )

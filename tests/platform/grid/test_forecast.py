@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bonuslab.platform.grid import calibration as calibration_module
-from bonuslab.platform.grid.calibration import Calibration, Speed, kind_of, train_a_little
+from bonuslab.platform.grid.calibration import Calibration, Speed, kind_of, measure_training
 from bonuslab.platform.grid.cluster import Cluster
 from bonuslab.platform.grid.experiment import Scale
 from bonuslab.platform.grid.forecast import Forecast, Kinds, disk_problem, planned, processor_problem, slots_for
@@ -115,9 +115,9 @@ def test_kinds_differ_in_what_makes_them_slow() -> None:
 def test_a_measurement_is_real_and_remembered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny: ModuleType
 ) -> None:
-    monkeypatch.setattr(calibration_module, "LEAST_SECONDS", 0.05)
+    monkeypatch.setattr(calibration_module, "MIN_SECONDS", 0.05)
     config = Config("MultiRoom-N2-S4", "rnd", serial=True, hyperparameters=tiny.SMALL)
-    measured: dict[str, Any] = train_a_little(config, TrialResources())
+    measured: dict[str, Any] = measure_training(config, TrialResources())
     assert measured["steps_per_second"] > 1
     assert measured["checkpoint_bytes"] > 100_000
     file = tmp_path / "cache" / "calibration.json"

@@ -12,7 +12,7 @@ import pytest
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.grid.changes import compare, differences
 from bonuslab.platform.grid.experiment import Scale
-from bonuslab.platform.grid.preparation import ASIDE, ClaimedFolder, identified, places, this_command
+from bonuslab.platform.grid.preparation import ASIDE, ClaimedFolder, places, this_command, with_id
 from bonuslab.platform.run.folder import GridDescription, GridFolder
 from bonuslab.platform.run.state import TrialState
 
@@ -21,7 +21,7 @@ SCALE = Scale("", ["MultiRoom-N2-S4"], ["none", "e3b"], [0, 1], settings={"total
 
 def wanted(**changes: Any) -> GridDescription:
     scale = replace(SCALE, **changes)
-    return identified(GridDescription("grid", "demo", "small", scale.trials(), options={"metric": "win_rate"}))
+    return with_id(GridDescription("grid", "demo", "small", scale.trials(), options={"metric": "win_rate"}))
 
 
 def claim(path: Path, description: GridDescription, fresh: bool = False, accept: bool = False) -> ClaimedFolder:
@@ -108,8 +108,8 @@ def test_a_second_driver_is_turned_away(grid: Path) -> None:
     for fresh in (False, True):
         with pytest.raises(InvalidInput, match="another process is training in"):
             ClaimedFolder(grid, wanted(), fresh, False)
-    first.give_up()
-    ClaimedFolder(grid, wanted(), False, False).give_up()
+    first.release()
+    ClaimedFolder(grid, wanted(), False, False).release()
 
 
 def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
             ClaimedFolder(tmp_path / name, wanted(), False, False)
     with pytest.raises(InvalidInput, match="cannot be written to"):
         ClaimedFolder(Path("/proc/grid"), wanted(), False, False)
-    ClaimedFolder(tmp_path / "new", wanted(), False, False).give_up()
+    ClaimedFolder(tmp_path / "new", wanted(), False, False).release()
     assert not (tmp_path / "new").exists()
 
 

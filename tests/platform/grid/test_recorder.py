@@ -11,7 +11,7 @@ import pytest
 from bonuslab.platform.grid.recorder import Recorder
 from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription
 from bonuslab.platform.run.rows import RowWriter
-from bonuslab.platform.run.training import Report
+from bonuslab.platform.run.training import TrialReport
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def begun(folder: GridFolder, *steps: int) -> Recorder:
     recorder["a"].wait(100)
     recorder["a"].start()
     for number, step in enumerate(steps):
-        recorder["a"].add(Report(row(step), beginning=[] if number == 0 else None))
+        recorder["a"].add(TrialReport(row(step), restored_rows=[] if number == 0 else None))
     return recorder
 
 
@@ -48,17 +48,17 @@ def test_rows_and_state_are_written(folder: GridFolder) -> None:
     assert (state.status, state.env_steps, state.total_env_steps, state.wall_seconds) == ("running", 20, 100, 2.0)
     assert state.attempts == 1
     assert folder.trial("b").state().status == "waiting"
-    recorder["a"].add(Report(row(100), done=True, finished=True, checkpoints=["x"]))
+    recorder["a"].add(TrialReport(row(100), done=True, finished=True, checkpoints=["x"]))
     assert recorder.write()
     state = folder.trial("a").state()
-    assert (state.status, state.checkpoints, state.share_done) == ("finished", ["x"], 1.0)
+    assert (state.status, state.checkpoints, state.fraction_done) == ("finished", ["x"], 1.0)
 
 
 def test_rows_after_the_checkpoint_are_cut(folder: GridFolder) -> None:
     begun(folder, 10, 20, 30).write()
     recorder = Recorder(folder)
     recorder["a"].start()
-    recorder["a"].add(Report(row(21), beginning=[row(10), row(20)]))
+    recorder["a"].add(TrialReport(row(21), restored_rows=[row(10), row(20)]))
     recorder.write()
     assert steps_on_disk(folder) == [10, 20, 21]
     assert folder.trial("a").state().attempts == 2
@@ -67,7 +67,7 @@ def test_rows_after_the_checkpoint_are_cut(folder: GridFolder) -> None:
 def test_rows_that_were_lost_come_back_from_the_checkpoint(folder: GridFolder) -> None:
     begun(folder, 10).write()
     recorder = Recorder(folder)
-    recorder["a"].add(Report(row(40, win_rate=1.0), beginning=[row(10), row(20, win_rate=0.5), row(30)]))
+    recorder["a"].add(TrialReport(row(40, win_rate=1.0), restored_rows=[row(10), row(20, win_rate=0.5), row(30)]))
     recorder.write()
     rows = folder.trial("a").rows()
     assert rows["env_steps"].tolist() == [10, 20, 30, 40]
@@ -77,7 +77,7 @@ def test_rows_that_were_lost_come_back_from_the_checkpoint(folder: GridFolder) -
 def test_a_start_from_the_beginning_forgets_all_rows(folder: GridFolder) -> None:
     begun(folder, 10, 20).write()
     recorder = Recorder(folder)
-    recorder["a"].add(Report(row(5), beginning=[]))
+    recorder["a"].add(TrialReport(row(5), restored_rows=[]))
     recorder.write()
     assert steps_on_disk(folder) == [5]
 
@@ -114,7 +114,7 @@ def test_a_full_disk_loses_nothing(folder: GridFolder, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(RowWriter, "append", half)
     for steps in (20, 30):
-        recorder["a"].add(Report(row(steps)))
+        recorder["a"].add(TrialReport(row(steps)))
         assert not recorder.write()
     assert recorder.problem is not None
     assert recorder.failing_since is not None

@@ -14,7 +14,7 @@ from bonuslab.platform.grid.terminal import GridTable, summary_line, table_lines
 from bonuslab.platform.pictures.live_lines import LiveLines
 from bonuslab.platform.run.folder import GridFolder
 from bonuslab.platform.run.state import TrialState
-from bonuslab.platform.run.training import Report
+from bonuslab.platform.run.training import TrialReport
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_a_pipe_gets_a_line_now_and_then_and_one_for_each_finished_trial(sample:
     table.refresh()
     (running,) = [trial for trial, state in recorder.states().items() if state.status == "running"]
     row = {"env_steps": 100_000, "wall_seconds": 50.0, "win_rate": 0.875}
-    recorder[running].add(Report(row, done=True, finished=True))
+    recorder[running].add(TrialReport(row, done=True, finished=True))
     table.draw()
     lines = file.getvalue().splitlines()
     assert len(lines) == 3

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bonuslab.platform.grid.driver import GridDriver, Outcome, RunOptions
+from bonuslab.platform.grid.driver import GridDriver, GridOutcome, RunOptions
 from bonuslab.platform.grid.experiment import Scale
-from bonuslab.platform.grid.preparation import ClaimedFolder, identified, places
+from bonuslab.platform.grid.preparation import ClaimedFolder, places, with_id
 from bonuslab.platform.grid.recorder import Recorder
-from bonuslab.platform.grid.single import Outcome as RunOutcome
-from bonuslab.platform.grid.single import SingleRun
+from bonuslab.platform.grid.single import RunOutcome, SingleRun
 from bonuslab.platform.run.config import Config
 from bonuslab.platform.run.folder import GridDescription, GridFolder
 from bonuslab.platform.run.progress import Progress
@@ -105,9 +104,9 @@ class Notes:
         self.notes.append(text)
 
 
-def drive(path: Path, scale: Scale, display: Notes, **options: Any) -> tuple[GridFolder, Outcome]:
+def drive(path: Path, scale: Scale, display: Notes, **options: Any) -> tuple[GridFolder, GridOutcome]:
     """What `bonuslab grid` does between starting Ray and writing the report."""
-    description = identified(GridDescription(path.name, "tiny", "tiny", scale.trials(), options={"metric": "win_rate"}))
+    description = with_id(GridDescription(path.name, "tiny", "tiny", scale.trials(), options={"metric": "win_rate"}))
     claimed = ClaimedFolder(path, description, fresh=False, accept_changes=False)
     claimed.write(scale.settings.get("plugins", ()))
     try:
@@ -117,4 +116,4 @@ def drive(path: Path, scale: Scale, display: Notes, **options: Any) -> tuple[Gri
         driver = GridDriver(claimed.folder, claimed.unfinished(), where, run_options, recorder, display)
         return claimed.folder, driver.run()
     finally:
-        claimed.give_up()
+        claimed.release()

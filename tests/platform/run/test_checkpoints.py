@@ -8,7 +8,7 @@ import pytest
 
 from bonuslab.algorithms.learning.checkpoint import seal
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.run.checkpoints import CheckpointStore, packed, require_writable, unpacked
+from bonuslab.platform.run.checkpoints import CheckpointStore, pack, require_writable, unpack
 
 
 def sealed(folder: Path, text: str) -> Path:
@@ -58,7 +58,7 @@ def test_one_whose_writing_was_cut_short_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_sent_as_one_piece(tmp_path: Path) -> None:
-    folder = unpacked(packed(sealed(tmp_path / "here", "all of it")), tmp_path / "there")
+    folder = unpack(pack(sealed(tmp_path / "here", "all of it")), tmp_path / "there")
     assert content(folder) == "all of it"
     CheckpointStore(str(tmp_path / "store")).save(5, folder, last=False)
     assert content(CheckpointStore(str(tmp_path / "store")).newest(tmp_path)[0]) == "all of it"

@@ -9,9 +9,9 @@ from typing import Any, Literal, get_args, get_origin
 
 import pytest
 
+from bonuslab.algorithms.catalogue import ALGORITHMS, find
 from bonuslab.algorithms.ddppo.config import DDPPOConfig
 from bonuslab.algorithms.impala.config import IMPALAConfig
-from bonuslab.algorithms.rllib.catalogue import ALGORITHMS, find
 from bonuslab.algorithms.rllib.hyperparameters import types_of
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.run.config import Config, parse_env_setting, parse_setting
@@ -141,7 +141,7 @@ def test_ddppo_trains_on_apartments_with_its_own_defaults() -> None:
         ({"hyperparameters": {"lr": 0.0}}, "lr=0.0"),
         ({"checkpoint_every_steps": 0}, "checkpoint_every_steps 0"),
         ({"evaluate_every_steps": -1}, "evaluate_every_steps -1"),
-        ({"env": {"seed": 3}}, "'seed' is decided by the run"),
+        ({"env": {"seed": 3}}, "'seed' is set by the run"),
     ],
 )
 def test_a_bad_value_is_named(settings: dict[str, Any], named: str) -> None:

@@ -15,18 +15,18 @@ import pytest
 from bonuslab.algorithms.impala.hyperparameters import LAPTOP
 from bonuslab.platform.pictures.trial_pictures import pictures_of
 from bonuslab.platform.run.checkpoints import CheckpointStore
-from bonuslab.platform.run.training import Report, Row, Training, steps_per_row
+from bonuslab.platform.run.training import Row, Training, TrialReport, steps_per_row
 
 TIMES = ("wall_seconds", "env_steps_per_second", "learnt_steps_per_second")
-Run = Callable[..., list[Report]]
+Run = Callable[..., list[TrialReport]]
 
 
 @pytest.fixture(scope="module")
 def run(tiny: ModuleType) -> Run:
     """`run(place, stop_after=None, **settings)`: all reports of one attempt at eight batches."""
 
-    def attempt(place: Path, stop_after: int | None = None, **settings: Any) -> list[Report]:
-        reports: list[Report] = []
+    def attempt(place: Path, stop_after: int | None = None, **settings: Any) -> list[TrialReport]:
+        reports: list[TrialReport] = []
         config = tiny.config(8, evaluate_every_steps=None, **settings)
         training = Training(
             config,
@@ -37,7 +37,7 @@ def run(tiny: ModuleType) -> Run:
         try:
             while not reports or not reports[-1].done:
                 training._asked_at = float("-inf")
-                reports.append(Report.from_text(training.next_report().as_text()))
+                reports.append(TrialReport.from_text(training.next_report().as_text()))
         finally:
             training.close()
         return reports
@@ -45,19 +45,19 @@ def run(tiny: ModuleType) -> Run:
     return attempt
 
 
-def rows(reports: list[Report]) -> list[Row]:
+def rows(reports: list[TrialReport]) -> list[Row]:
     found = [report.row for report in reports if report.row]
     return [{name: value for name, value in row.items() if name not in TIMES} for row in found]
 
 
 @pytest.fixture(scope="module")
-def whole(run: Run, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Report], Path]:
+def whole(run: Run, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[TrialReport], Path]:
     """Eight batches without an interruption."""
     place = tmp_path_factory.mktemp("whole")
     return run(place), place
 
 
-def test_rows_of_a_whole_trial(whole: tuple[list[Report], Path]) -> None:
+def test_rows_of_a_whole_trial(whole: tuple[list[TrialReport], Path]) -> None:
     reports, place = whole
     found = [report.row for report in reports if report.row]
     assert [row["env_steps"] for row in found] == [32 * number for number in range(1, 9)]
@@ -65,34 +65,34 @@ def test_rows_of_a_whole_trial(whole: tuple[list[Report], Path]) -> None:
     assert "evaluation/sampled/win_rate" in found[-1]
     assert "evaluation/sampled/win_rate" not in found[-2]
     assert {"win_rate", "bonus/mean", "policy_loss"} <= set(found[-1])
-    assert reports[0].beginning == []
-    assert reports[1].beginning is None
+    assert reports[0].restored_rows == []
+    assert reports[1].restored_rows is None
     assert (reports[-1].done, reports[-1].finished) == (True, True)
     assert [Path(kept).name for kept in reports[-1].checkpoints] == ["checkpoint_000000000256"]
     assert [path.name for path in place.iterdir()] == ["checkpoint_000000000256"]
 
 
 def test_stopped_and_resumed_is_the_same_as_never_stopped(
-    whole: tuple[list[Report], Path], run: Run, tmp_path: Path
+    whole: tuple[list[TrialReport], Path], run: Run, tmp_path: Path
 ) -> None:
     first = run(tmp_path, stop_after=3)
     assert (first[-1].done, first[-1].finished) == (True, False)
     second = run(tmp_path)
-    assert second[0].beginning == [report.row for report in first if report.row]
+    assert second[0].restored_rows == [report.row for report in first if report.row]
     assert rows(first) + rows(second) == rows(whole[0])
     times = [report.row["wall_seconds"] for report in first + second if report.row]
     assert times == sorted(times)
 
 
-def test_a_finished_trial_only_reports_its_rows_again(whole: tuple[list[Report], Path], run: Run) -> None:
+def test_a_finished_trial_only_reports_its_rows_again(whole: tuple[list[TrialReport], Path], run: Run) -> None:
     again = run(whole[1])
     assert len(again) == 1
-    assert again[0].beginning == [report.row for report in whole[0] if report.row]
+    assert again[0].restored_rows == [report.row for report in whole[0] if report.row]
     assert (again[0].row, again[0].finished) == (None, True)
 
 
 def test_a_damaged_checkpoint_costs_only_the_way_from_the_one_before(
-    whole: tuple[list[Report], Path], run: Run, tmp_path: Path
+    whole: tuple[list[TrialReport], Path], run: Run, tmp_path: Path
 ) -> None:
     run(tmp_path, stop_after=5, checkpoint_every_steps=64)
     kept = sorted(tmp_path.iterdir())
@@ -124,7 +124,7 @@ def test_a_checkpoint_that_cannot_be_written_stops_only_the_end(
         training.close()
 
 
-def test_the_pictures_of_a_trial(whole: tuple[list[Report], Path], tmp_path: Path) -> None:
+def test_the_pictures_of_a_trial(whole: tuple[list[TrialReport], Path], tmp_path: Path) -> None:
     from PIL import Image
 
     pictures = pictures_of(CheckpointStore(str(whole[1])))
@@ -142,6 +142,6 @@ def test_about_a_hundred_rows_per_trial(total: int, expected: int) -> None:
 
 
 def test_a_report_travels_as_text() -> None:
-    report = Report({"env_steps": 3, "win_rate": 0.1}, [], ["a"], ["note"], True, False)
-    assert Report.from_text(report.as_text()) == report
+    report = TrialReport({"env_steps": 3, "win_rate": 0.1}, [], ["a"], ["note"], True, False)
+    assert TrialReport.from_text(report.as_text()) == report
     assert json.loads(report.as_text())["row"]["env_steps"] == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -11,12 +12,13 @@ import numpy as np
 import pytest
 import ray
 
-from bonuslab.algorithms.acting.rollout import EPISODES_PER_LIFE
+from bonuslab.algorithms.acting.rollout import EPISODES_PER_INCARNATION
 from bonuslab.algorithms.bonuses.reward import client as bonus_client
 from bonuslab.algorithms.bonuses.reward.client import LocalBonus, RemoteBonus
 from bonuslab.algorithms.data.finite import NonFinite
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory
+from bonuslab.algorithms.extensions import load_plugin
 
 BONUS = "count.global(position) + count.episodic(position, form=root)"
 SPACES = (OBSERVATION_SPACE, gym.spaces.Discrete(NUM_ACTIONS))
@@ -60,7 +62,7 @@ def expected(make_config):
     def process(given: list[Fragment], column: str = "bonus") -> tuple[list[np.ndarray], dict]:
         local = LocalBonus(config, *SPACES)
         for fragment in given:
-            local.submit([fragment])
+            local.submit([replace(fragment, extra={})])  # columns are added in place
         return [item.parts[-1].columns[column] for item in local.take(0)], local.get_state()
 
     return process
@@ -88,8 +90,10 @@ def take_all(client: RemoteBonus) -> list[np.ndarray]:
 def is_lost(reference: ray.ObjectRef) -> bool:
     try:
         ray.get(reference, timeout=1)
-    except (bonus_client.LOST, ray.exceptions.GetTimeoutError) as error:
-        return not isinstance(error, ray.exceptions.GetTimeoutError)
+    except ray.exceptions.ObjectLostError:
+        return True
+    except ray.exceptions.GetTimeoutError:
+        pass
     return False
 
 
@@ -103,7 +107,7 @@ def test_nothing_is_lost_or_counted_twice_when_the_actor_is_killed(remote, expec
         if number < 10:
             taken += take_all(remote)
         if number == 9:  # a snapshot has the first eight
-            assert [number for number, _ in remote._journal] == [8, 9]
+            assert [item.number for item in remote._journal] == [8, 9]
             kill(remote)
         if number == 12:
             taken += take_all(remote)
@@ -156,7 +160,7 @@ def test_an_actor_that_cannot_start_is_an_error(cluster, make_config, expected):
     client._snapshot = ray.put(expected(fragments(1))[1])  # of another bonus
     kill(client)
     client.submit([ray.put(fragments(1)[0])])
-    with pytest.raises(RuntimeError, match=r"cannot be brought back(.|\n)*the state was saved with bonus"):
+    with pytest.raises(RuntimeError, match=r"cannot be restarted(.|\n)*the state was saved with bonus"):
         take_all(client)
 
 
@@ -179,13 +183,14 @@ SPOILT = {
     ("place", "how"),
     [("here", "raises"), ("here", "nan"), ("here", "huge"), pytest.param("actor", "huge", marks=pytest.mark.cluster)],
 )
-def test_the_error_of_a_failing_bonus_is_raised(request, make_config, tmp_path, place, how):
+def test_the_error_of_a_failing_bonus_is_raised(request, make_config, fresh_registries, tmp_path, place, how):
     then, error, message = SPOILT[how]
     if place == "actor":
         request.getfixturevalue("cluster")
     file = tmp_path / "spoilt.py"
     file.write_text(PLUGIN.format(name=f"spoilt.{place}.{how}", then=then))
-    config = make_config(f"spoilt.{place}.{how}").bonus(plugins=(str(file),))
+    load_plugin(file)
+    config = make_config(f"spoilt.{place}.{how}")
     client = LocalBonus(config.run_serially(), *SPACES) if place == "here" else RemoteBonus(config, *SPACES)
 
     def process() -> None:
@@ -204,7 +209,7 @@ def test_a_restarted_runner_does_not_continue_old_episodes(expected):
     old, new = Trajectory(num_envs=3, num_steps=20, seed=5, mean_episode=10**9).cut([10, 10])
     alone = expected([new], "bonus_episodic")[0][0]
     mistaken = expected([old, new], "bonus_episodic")[0][1]
-    new.episode = new.episode + 7 * EPISODES_PER_LIFE
+    new.episode = new.episode + 7 * EPISODES_PER_INCARNATION
     after = expected([old, new], "bonus_episodic")[0][1]
     np.testing.assert_array_equal(after, alone)
     assert not np.array_equal(mistaken, alone)  # with the same episode numbers it would leak

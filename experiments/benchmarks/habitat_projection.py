@@ -1,7 +1,6 @@
-"""The paper's Habitat run on 32 GPUs: how long a rollout takes there, part by part, and so 225 million steps.
+"""The paper's Habitat run on 32 GPUs, projected: how long each part of a rollout takes there.
 
-There is no GPU here. What is counted is counted (operations of the network, bytes of the gradients); what is assumed
-says so and stands in `Assumptions`.
+No GPU was available. FLOPs of the network and bytes of the gradients are counted; everything else is in `Assumptions`.
 """
 
 from __future__ import annotations
@@ -24,29 +23,29 @@ PAPER_STEPS_PER_SECOND = 225e6 / (3 * 24 * 3600)
 
 @dataclass(frozen=True)
 class Assumptions:
-    """Of a GPU of the time (V100) and its simulator; all ours."""
+    """About a GPU of the time (V100) and its simulators; all ours."""
 
     flops: float = 5e12
-    """Operations a second that convolutions in 32 bits reach in practice, a third of the peak."""
+    """FLOP/s of float32 convolutions in practice, a third of the peak."""
     launch_seconds: float = 12e-3
-    """Least time of one forward on few frames: launching the kernels takes longer than they do."""
+    """Shortest forward pass on few frames, bound by kernel launches."""
     frames_per_second: float = 200.0
-    """RGB-D frames of 256 × 256 a second that one simulator renders, of four that share a GPU."""
+    """RGB-D frames of 256 × 256 per second of one simulator, of four that share a GPU."""
     spread: float = 0.4
-    """Deviation of the logarithm of the simulator's speed between scenes."""
+    """Standard deviation of the logarithm of the simulator's speed between scenes."""
 
 
 @dataclass(frozen=True)
 class NetworkCost:
-    """Of the policy's network, counted."""
+    """Size of the policy network."""
 
     flops_per_frame: float
-    """Forward."""
+    """Of a forward pass."""
     parameters: int
 
 
 def network_cost(size: int = 256) -> NetworkCost:
-    """Count ResNet-50 with LSTM on pictures of the paper's size."""
+    """Count ResNet-50 with LSTM on images of the paper's size."""
     space = observation_space(size)
     network = build_policy(HABITAT.values.network, space, num_actions=4)
     frames = {key: torch.as_tensor(box.sample())[None] for key, box in space.items()}
@@ -57,15 +56,15 @@ def network_cost(size: int = 256) -> NetworkCost:
 
 
 def habitat_job(cost: NetworkCost, assumed: Assumptions | None = None) -> Job:
-    """A GPU's part of the run: 4 environments × 128 steps, E3B's models with 3 updates."""
+    """One GPU's part of the run: 4 envs × 128 steps, and 3 updates of E3B's models."""
     assumed = assumed or Assumptions()
     values = HABITAT.values
     frames = values.rollout_fragment_length * values.num_envs_per_env_runner
     forward = cost.flops_per_frame / assumed.flops
-    # Backward counts twice. The policy makes its passes, φ one forward and its updates.
+    # In forward passes; a backward pass costs two. Epochs of the policy, then one forward and the updates of φ.
     passes = 3 * values.num_epochs + 1 + 3 * values.bonus_updates
     return Job(
-        # The environments of a GPU render side by side; then one forward serves them all.
+        # The envs of a GPU render in parallel; one batched forward follows.
         step_seconds=np.full((1, values.rollout_fragment_length), 1 / assumed.frames_per_second),
         act_seconds=max(assumed.launch_seconds, values.num_envs_per_env_runner * forward),
         learn_seconds=passes * frames * forward,

@@ -1,4 +1,4 @@
-"""Algorithms by name: their configuration, presets and resources. Each is imported when it is first asked for."""
+"""Algorithms by name: configuration, presets and resources. Each is imported on first use."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from typing import Any
 
 from bonuslab.algorithms.rllib.config import FragmentConfig
 from bonuslab.algorithms.rllib.hyperparameters import Hyperparameters, Preset
+from bonuslab.algorithms.rllib.resources import choose_resources
 from bonuslab.envs.errors import unknown
 
 
 @dataclass(frozen=True)
 class AlgorithmEntry:
-    """What a run needs to know of an algorithm."""
+    """An algorithm as a run uses it."""
 
     name: str
     config: type[FragmentConfig]
     presets: Mapping[str, Preset[Any]]
-    choose_resources: Callable[..., Any]
-    """`choose_resources(name, cpus=None, gpus=None)`: its `configure(config)` sets processes and devices."""
+    layouts: Mapping[str, Callable[[int, float], Any]]
+    """Resource layouts: `layouts[name](cpus, gpus).configure(config)` sets processes and devices."""
 
     @property
     def hyperparameters(self) -> type[Hyperparameters]:
-        """The class of its hyperparameters."""
+        """Class of its hyperparameters."""
         return self.config.hyperparameters_class
 
     def preset(self, name: str) -> Preset[Any]:
@@ -33,21 +34,25 @@ class AlgorithmEntry:
             raise unknown(f"preset of {self.name}", name, self.presets)
         return self.presets[name]
 
+    def choose_resources(self, name: str = "auto", cpus: int | None = None, gpus: float | None = None) -> Any:
+        """The named layout, or the best fit, for these or all available CPUs and GPUs."""
+        return choose_resources(self.layouts, name, cpus, gpus)
+
 
 def _impala() -> AlgorithmEntry:
     from bonuslab.algorithms.impala.config import IMPALAConfig
     from bonuslab.algorithms.impala.hyperparameters import PRESETS
-    from bonuslab.algorithms.impala.resources import choose_resources
+    from bonuslab.algorithms.impala.resources import LAYOUTS
 
-    return AlgorithmEntry("impala", IMPALAConfig, PRESETS, choose_resources)
+    return AlgorithmEntry("impala", IMPALAConfig, PRESETS, LAYOUTS)
 
 
 def _ddppo() -> AlgorithmEntry:
     from bonuslab.algorithms.ddppo.config import DDPPOConfig
     from bonuslab.algorithms.ddppo.hyperparameters import PRESETS
-    from bonuslab.algorithms.ddppo.resources import choose_resources
+    from bonuslab.algorithms.ddppo.resources import LAYOUTS
 
-    return AlgorithmEntry("ddppo", DDPPOConfig, PRESETS, choose_resources)
+    return AlgorithmEntry("ddppo", DDPPOConfig, PRESETS, LAYOUTS)
 
 
 _ALGORITHMS: dict[str, Callable[[], AlgorithmEntry]] = {"impala": _impala, "ddppo": _ddppo}
