@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes a machine a node of the cluster: bash ~/bonuslab/deploy/node.sh
-# Installs what is missing, sets up ~/bonuslab/.venv with the tested versions, and makes `python` and `ray` of every later
-# login shell the ones in there: `ray submit` copies only a script and runs `python ~/script.py`. May be run again.
+# Set up a machine as a cluster node: bash ~/bonuslab/deploy/node.sh [extras]
+# Installs missing packages, sets up ~/bonuslab/.venv with the tested versions, and puts it on the PATH of login shells, since
+# `ray submit` copies only a script and runs `python ~/script.py`. Safe to run again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -9,7 +9,7 @@ root=$PWD
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
 
 install_python() {
-    command -v apt-get >/dev/null || return 0 # set_up.sh says what is missing
+    command -v apt-get >/dev/null || return 0 # set_up.sh reports what is missing
     echo "bonuslab: installing Python 3.11, gcc, make and rsync with apt-get"
     as_root apt-get update -qq
     if ! apt-cache show python3.11-venv >/dev/null 2>&1; then
@@ -21,7 +21,7 @@ install_python() {
 
 if [ ! -e .venv/.ready ]; then
     python3.11 -c 'import venv, ensurepip' 2>/dev/null && command -v gcc make >/dev/null || install_python
-    # The extras are the clients of the provider, for the head node that starts further nodes.
+    # The extras are the cloud provider's clients, with which the head starts other nodes.
     bash deploy/set_up.sh .venv "${1:-}"
     touch .venv/.ready
 fi

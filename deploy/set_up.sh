@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Makes a virtual environment with exactly the tested versions: bash deploy/set_up.sh .venv [extra,…]
-# Fails with one clear sentence where Python 3.11, a compiler or the network is missing.
+# Create a virtual environment with exactly the tested versions: bash deploy/set_up.sh .venv [extra,…]
+# Fails with a clear message if Python 3.11, a compiler or the network is missing.
 set -euo pipefail
 venv=$1
-extras=dev${2:+,$2}
+extras=all,dev${2:+,$2}
 log=$venv/install.log
 
 fail() {
@@ -32,9 +32,9 @@ if ! "$venv/bin/python" -m pip install --disable-pip-version-check --progress-ba
     -c constraints.txt -e ".[$extras]" >>"$log" 2>&1; then
     tail -n 15 "$log" >&2
     if grep -qE 'NewConnectionError|Temporary failure in name resolution|Max retries|No matching distribution' "$log"; then
-        fail "the packages could not be downloaded; is there a network, and does pip reach its package index? (log: $log)"
+        fail "the packages could not be downloaded; check the network and pip's package index (log: $log)."
     fi
-    fail "the packages could not be installed; the log above ends with the reason (all of it: $log)."
+    fail "the packages could not be installed; see the end of the log above (full log: $log)."
 fi
 "$venv/bin/python" -c 'import bonuslab.platform.cli.main' ||
     fail "the packages are installed but bonuslab cannot be imported; remove $venv and try again."

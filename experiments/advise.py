@@ -52,6 +52,7 @@ class AdviseCommand:
     """See `help`."""
 
     help = "predict whether a global, episodic or combined bonus suits a task, from the structure contexts share"
+    example = "bonuslab advise MultiRoom-N4-S5 --contexts 10"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command's arguments."""

@@ -87,6 +87,7 @@ class GridCommand(ExperimentCommand):
     """See `help`."""
 
     help = "train tasks × bonuses × seeds, resumably, with a report and MLflow"
+    example = 'bonuslab grid --scale laptop --bonuses none "e3b * rnd" --seeds 0-4 --plan'
     experiment = EXPERIMENT
 
 

@@ -178,13 +178,13 @@ class FragmentRunner(EnvRunner, Checkpointable):
         self.num_env_steps_sampled_lifetime = max(steps, self.num_env_steps_sampled_lifetime)
 
     def _set_weights(self, weights: Any, version: int) -> None:
-        """Load weights if they are newer, or if their version is 0."""
-        if 0 < version <= self._weights_version:
+        """Load weights, unless this version is loaded already; 0 is always loaded."""
+        if 0 < version == self._weights_version:
             return
         if isinstance(weights, ray.ObjectRef):
             weights = ray.get(weights)
         self.module.set_state(weights.get(DEFAULT_MODULE_ID, weights))
-        self._weights_version = max(version, self._weights_version)
+        self._weights_version = version or self._weights_version
 
     def get_ctor_args_and_kwargs(self) -> tuple[tuple, dict[str, Any]]:
         """Arguments with which RLlib recreates this runner."""

@@ -61,6 +61,7 @@ class Adaptive(Bonus):
     discount: float = 0.99
     """γ of the discounted sums, ideally the agent's."""
 
+    learns_from_compute = True
     equation = (
         "Σ_k w_k b_k / σ_k, k = first, second, product; w = softmax(corr(return, Σ_t γ^t b_k / σ_k) / temperature)"
     )

@@ -37,6 +37,7 @@ class AGAC(Bonus):
     loss_coefficient: float = 4e-5
     """Factor of the adversary's loss (paper's table)."""
 
+    learns_from_compute = True  # the adversary's recurrent state before the fragment
     equation = "D_KL(π(·|s_t) ‖ π_adv(·|s_t)) + β / √N_e(s_{t+1})"
     when = "When new behaviour matters more than new states."
 

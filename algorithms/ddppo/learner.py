@@ -66,7 +66,6 @@ class PPOLearner(FragmentLearner):
 
     def set_replica_state(self, state: dict[str, Any]) -> None:
         """Become a copy of another learner."""
-        self._weights_seq_no = -1  # RLlib ignores weights that are not newer
         # Arrays from Ray's object store are shared among processes, but optimisers write to theirs.
         self.set_state(copy.deepcopy(state))
 

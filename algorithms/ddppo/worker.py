@@ -60,13 +60,13 @@ def reported(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def call(self: DDPPOWorker, *arguments: Any, **options: Any) -> Any:
-        if self.config.serial:
-            return method(self, *arguments, **options)
         try:
             return method(self, *arguments, **options)
-        except Disconnected as error:
-            return Lost(self.collectives.exchanges, str(error))
         except Exception as error:
+            if self.config.serial:
+                raise
+            if isinstance(error, Disconnected):
+                return Lost(self.collectives.exchanges, str(error))
             self.collectives.close()
             return Failure(error, "worker")
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ray import cloudpickle
+import cloudpickle
 
 from bonuslab.algorithms.extensions.kinds import Slot, user_entries
 from bonuslab.envs.errors import InvalidInput

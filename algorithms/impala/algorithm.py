@@ -174,6 +174,8 @@ class IMPALA(FragmentAlgorithm):
     def set_state(self, state: dict[str, Any]) -> None:
         """The inverse of `get_state`. Remote runners start new episodes, in contexts they have not seen."""
         super().set_state(state)
+        self._fragments.clear()
+        self._batches.clear()
         if "bonus" in state:
             self.bonus.set_state(state["bonus"])
         if not self.config.serial:

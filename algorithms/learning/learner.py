@@ -10,7 +10,12 @@ import torch
 from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.rllib.core.columns import Columns
 from ray.rllib.core.learner.torch.torch_learner import TorchLearner
-from ray.rllib.utils.metrics import ALL_MODULES, NUM_ENV_STEPS_TRAINED, NUM_ENV_STEPS_TRAINED_LIFETIME
+from ray.rllib.utils.metrics import (
+    ALL_MODULES,
+    NUM_ENV_STEPS_TRAINED,
+    NUM_ENV_STEPS_TRAINED_LIFETIME,
+    WEIGHTS_SEQ_NO,
+)
 
 from bonuslab.algorithms.data.finite import require_finite
 from bonuslab.algorithms.data.fragment import Fragment
@@ -116,7 +121,10 @@ class FragmentLearner(TorchLearner):
 
     def set_state(self, state: dict[str, Any]) -> None:
         """The inverse of `get_state`."""
+        version = state.get(WEIGHTS_SEQ_NO, self._weights_seq_no)
+        self._weights_seq_no = -1  # RLlib ignores weights that are not newer
         super().set_state(state)
+        self._weights_seq_no = version
         if "shuffle" in state:
             self._shuffle.set_state(torch.as_tensor(state["shuffle"], dtype=torch.uint8))
 

@@ -24,12 +24,14 @@ class ActionLayout:
         self._start = 0
         if isinstance(space, gym.spaces.Discrete):
             count, self._start = int(space.n), int(space.start)
+            self._low, self._sizes = np.array([self._start]), np.array([count])
         elif isinstance(space, gym.spaces.MultiDiscrete):
             count = math.prod(space.nvec.ravel().tolist())
             if count > MAX_ACTIONS:
                 raise InvalidInput(
                     f"{name} has {count:,} combinations of actions ({space}); at most {MAX_ACTIONS:,} are supported"
                 )
+            self._low, self._sizes = space.start.ravel().astype(np.int64), space.nvec.ravel().astype(np.int64)
             places = np.unravel_index(np.arange(count), space.nvec.ravel())  # the last number changes fastest
             self._rows = (np.stack(places, 1).reshape(count, *space.shape) + space.start).astype(space.dtype)
         else:
@@ -42,6 +44,16 @@ class ActionLayout:
         if actions.dtype.kind not in "iu" or min(chosen) < 0 or max(chosen) >= self.space.n:
             raise InvalidInput(f"invalid actions {chosen} on {self._name}; allowed: 0 to {self.space.n - 1}")
         return chosen
+
+    def encode(self, actions: np.ndarray) -> np.ndarray:
+        """[B] int64: the environment's own actions [B, ...] as numbers, the inverse of `decode`."""
+        low, high = self._low, self._low + self._sizes - 1
+        places = actions.astype(np.int64).reshape(len(actions), -1) - low  # [B, k]
+        if actions.dtype.kind not in "iu" or ((places < 0) | (places >= self._sizes)).any():
+            raise InvalidInput(
+                f"invalid actions {actions.tolist()} on {self._name}; allowed: {low.tolist()} to {high.tolist()}"
+            )
+        return np.ravel_multi_index(tuple(places.T), tuple(self._sizes))
 
     def decode(self, action: int) -> Any:
         """The environment's own action."""

@@ -111,7 +111,7 @@ def similarity_over_contexts(found: Mapping[tuple[str, str], Sequence[Similarity
 def glyphs_of(plan: FloorPlan) -> np.ndarray:
     """[21, 79] glyphs of a plan, with walls as the game draws them."""
     terrain = plan.terrain.copy()
-    wall = np.isin(terrain, [_VERTICAL_WALL])
+    wall = terrain == _VERTICAL_WALL
     beside = np.zeros_like(wall)
     floor = np.isin(terrain, sorted(g.PASSABLE))
     beside[:, 1:] |= floor[:, :-1]

@@ -1,1 +1,1 @@
-"""What `import bonuslab` offers: train, grid, load and plot."""
+"""The Python API behind `import bonuslab`: train, grid, load and plot."""

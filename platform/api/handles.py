@@ -24,7 +24,7 @@ from bonuslab.platform.run.state import TrialState
 
 
 class Policy:
-    """A trained policy to act with; it remembers the episode that is running."""
+    """A trained policy; it keeps the state of the current episode."""
 
     def __init__(self, agent: TrainedAgent, greedy: bool = False, seed: int = 0) -> None:
         self._network = agent.network
@@ -33,13 +33,13 @@ class Policy:
         self.reset()
 
     def reset(self) -> None:
-        """Begin a new episode."""
+        """Start a new episode."""
         self._state = self._network.initial_state(1)
         self._first = True
 
     @torch.no_grad()
     def act(self, observation: Mapping[str, np.ndarray]) -> int:
-        """The action for one observation, the next of the running episode."""
+        """The action for the next observation of the current episode."""
         rows = {key: torch.as_tensor(np.asarray(value))[None] for key, value in observation.items()}
         output = self._network.act(rows, torch.tensor([self._first]), self._state)
         self._state, self._first = output.state, False
@@ -56,12 +56,12 @@ class Run:
 
     @property
     def path(self) -> Path:
-        """The run's folder; of a trial of a larger grid, the trial's."""
+        """The run's folder; for a trial of a larger grid, the trial's."""
         return self.grid.path if len(self.grid.description().trials) == 1 else self.trial.path
 
     @cached_property
     def config(self) -> Config:
-        """What was trained."""
+        """The run's configuration."""
         description = self.trial.description()
         self.grid.load_plugins(description)
         return Config.from_dict(description.config)
@@ -73,41 +73,41 @@ class Run:
 
     @property
     def state(self) -> TrialState:
-        """Its status, steps, time and error."""
+        """Status, steps, time and error."""
         return self.trial.state()
 
     @property
     def metrics(self) -> pd.DataFrame:
-        """A row per iteration, a column per metric."""
+        """One row per iteration, one column per metric."""
         return self.trial.rows()
 
     @property
     def checkpoints(self) -> list[str]:
-        """Places of its checkpoints, oldest first."""
+        """Paths or URIs of the checkpoints, oldest first."""
         return list(self.state.checkpoints)
 
     @cached_property
     def agent(self) -> TrainedAgent:
-        """Policy and bonus models of the newest checkpoint."""
+        """Policy and bonus of the newest checkpoint."""
         self.grid.load_plugins(self.trial.description())
         return TrainedAgent.load(newest_checkpoint(Found(self.grid, self.trial)))
 
     def policy(self, greedy: bool = False, seed: int = 0) -> Policy:
-        """The trained policy, to act with."""
+        """The trained policy."""
         return Policy(self.agent, greedy, seed)
 
     def make_env(self, seed: int = 0) -> Any:
-        """The run's environment with its contexts, as a Gymnasium environment."""
+        """The run's environment and contexts, as a Gymnasium environment."""
         return self.agent.make_env(seed)
 
     def evaluate(self, episodes: int = 32, seed: int = 0) -> pd.DataFrame:
-        """Play held-out contexts: a row per metric, a column per mode (greedy, sampled)."""
+        """Evaluate on held-out contexts: one row per metric, one column per mode (greedy, sampled)."""
         return pd.DataFrame(self.agent.evaluate(episodes, seed))
 
     def video(
         self, path: str | Path, episodes: int = 1, greedy: bool = False, seed: int = 0, seconds_per_frame: float = 0.1
     ) -> Path:
-        """Write episodes of the trained policy, with the bonus of every step, as .mp4, .gif or .png."""
+        """Save episodes of the trained policy, with the bonus per step, as .mp4, .gif or .png."""
         target = picture_path(str(path))
         show.video_of(show.play(self.agent, seed, greedy, episodes=episodes)).save(target, seconds_per_frame)
         return target
@@ -136,12 +136,12 @@ class Grid:
 
     @property
     def metrics(self) -> pd.DataFrame:
-        """The rows of all runs, with their labels as columns."""
+        """The metrics of all runs, with their labels as columns."""
         frames = [run.metrics.assign(**run.labels) for run in self.runs]
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
     def report(self) -> Path:
-        """Write the report; its page."""
+        """Write the report; returns the path of its page."""
         from bonuslab.platform.report import write_report
 
         return write_report(self.folder)
@@ -158,6 +158,6 @@ class Grid:
 
 
 def load(path: str | Path) -> Run | Grid:
-    """A run, or a grid of several, by its folder or by the name that was printed."""
+    """Open a run, or a grid of several, by its folder or name."""
     found = find(path)
     return Grid(found.grid) if found.trial is None else Run(found.grid, found.trial)

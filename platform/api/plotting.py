@@ -1,8 +1,9 @@
-"""`bl.plot`: learning curves of runs, with bootstrap intervals over seeds."""
+"""`bl.plot`: learning curves with bootstrap intervals over seeds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,20 @@ from bonuslab.platform.report.drawing import STYLE, line
 POINTS = 100
 RESAMPLES = 2_000
 UNIT_RANGE = ("win_rate", "coverage")
-"""Endings of metrics that lie between 0 and 1: bands are clipped to that."""
+"""Suffixes of metrics in [0, 1]; their bands are clipped to it."""
+
+
+class Curves(Figure):
+    """A figure that notebooks show."""
+
+    def _repr_png_(self) -> bytes:
+        picture = BytesIO()
+        self.savefig(picture, format="png")
+        return picture.getvalue()
 
 
 def plot(runs: Run | Grid | Iterable[Run | Grid], metric: str = "win_rate") -> Figure:
-    """A panel per task, a line per bonus: the mean over seeds and its 95 % bootstrap interval."""
+    """One panel per task, one line per bonus: the mean over seeds and its 95 % bootstrap interval."""
     found = list(_flattened(runs))
     known = {column for run in found for column in run.metrics.columns}
     if metric not in known:
@@ -30,7 +40,7 @@ def plot(runs: Run | Grid | Iterable[Run | Grid], metric: str = "win_rate") -> F
     panels = list(dict.fromkeys((label["task"], label["contexts"]) for label in labels))
     styles = bonus_styles({label["bonus"]: label["scope"] for label in labels})
     with rc_context(STYLE):
-        figure = Figure(figsize=(3.6 * len(panels), 2.8), layout="constrained")
+        figure = Curves(figsize=(3.6 * len(panels), 2.8), layout="constrained")
         for place, panel in enumerate(panels):
             axes = figure.add_subplot(1, len(panels), place + 1)
             task, contexts = panel
@@ -58,7 +68,7 @@ def mean_and_band(values: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.nda
 
 
 def _draw(axes: Any, series: list[tuple[np.ndarray, np.ndarray]], metric: str, **style: Any) -> None:
-    """Where all seeds have values: the mean, and with several seeds its interval."""
+    """Draw the mean where all seeds have values and, for several seeds, its interval."""
     if not series:
         return
     first, last = max(steps[0] for steps, _ in series), min(steps[-1] for steps, _ in series)

@@ -1,4 +1,4 @@
-"""`bl.train` and `bl.grid`: the command line's runs and grids from Python, with the same folders."""
+"""`bl.train` and `bl.grid`: runs and grids from Python, with the same folders as the command line's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bonuslab.platform.run.progress import Progress
 from bonuslab.platform.run.ray_session import silence_notices
 
 Expression = str | Bonus | None
-"""A bonus: text, an expression of classes such as `bl.E3B() * bl.RND()`, or None for no bonus."""
+"""A bonus: an expression as text or objects such as `bl.E3B() * bl.RND()`, or None for no bonus."""
 
 
 def train(
@@ -34,8 +34,8 @@ def train(
     """Train one run and return it.
 
     `task` is a name, a Gymnasium environment class or function, or a `Config`. `settings` are fields of `Config`
-    (`seed`, `contexts`, `serial`, `algorithm`, `preset`, `env`, …) and hyperparameters (`lr=3e-4`). Without
-    `serial=True` the run uses Ray: the one that runs in this process, or its own.
+    (`seed`, `contexts`, `serial`, `algorithm`, `preset`, `env`, …) and hyperparameters (`lr=3e-4`). Unless
+    `serial=True`, the run uses Ray: this process's if initialised, or else its own.
     """
     silence_notices()
     if isinstance(task, Config):
@@ -47,7 +47,7 @@ def train(
 
 
 def resume(path: str | Path, *, steps: int | None = None, progress: bool = True) -> Run:
-    """Resume a run from its newest checkpoint, with more `steps` if it has finished."""
+    """Resume a run from its newest checkpoint; `steps` extends a finished one."""
     silence_notices()
     changes = {} if steps is None else {"total_env_steps": steps}
     return _trained(SingleRun.resume(find(path).grid, **changes), progress)
@@ -68,7 +68,7 @@ def grid(
     concurrent: int | None = None,
     **settings: Any,
 ) -> Grid:
-    """Train tasks × contexts × bonuses × seeds on Ray Tune; the same call again resumes what is unfinished.
+    """Train tasks × contexts × bonuses × seeds on Ray Tune; call it again to resume unfinished runs.
 
     `settings` are as for `train`. The folder is runs/`name` unless `out` is given.
     """

@@ -1,4 +1,4 @@
-"""`bonuslab board`: a live page of a grid."""
+"""`bonuslab board`: a live web page of a grid."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from pathlib import Path
 
 from bonuslab.platform.board.grids import Grids
 from bonuslab.platform.board.links import given_address
-from bonuslab.platform.run.find import find_grid, grids_below
+from bonuslab.platform.run.find import RUNS, find_grid, grids_below
 
-RUNS = Path("runs")
 NICENESS = 10
-"""The board waits where the training wants the processor."""
+"""Training has priority over the board."""
 
 
 class BoardCommand:
     """See `help`."""
 
-    help = "watch a running or finished grid on a live page"
+    help = "follow runs and grids on a live web page"
+    example = "bonuslab board runs/NAME --port 8600"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command's arguments."""
-        parser.add_argument("grid", nargs="?", help="folder or name of a grid (default: all below runs/)")
-        parser.add_argument("--host", default="127.0.0.1", help="address to serve at (default 127.0.0.1: only you)")
-        parser.add_argument("--port", type=int, help="port to serve at (default: the first free one from 8600 on)")
-        parser.add_argument("--mlflow-url", metavar="URL", help="where MLflow's pages are, for links to the runs")
-        parser.add_argument("--no-open", action="store_true", help="print the address, but open no browser")
+        parser.add_argument("grid", nargs="?", help="name or folder of a run or grid (default: all below runs/)")
+        parser.add_argument("--host", default="127.0.0.1", help="address to serve on (default 127.0.0.1: this machine)")
+        parser.add_argument("--port", type=int, help="port to serve on (default: the first free one from 8600)")
+        parser.add_argument("--mlflow-url", metavar="URL", help="address of the MLflow UI, to link to the runs")
+        parser.add_argument("--no-open", action="store_true", help="print the address without opening a browser")
 
     def run(self, arguments: Namespace) -> int:
         """Serve until Ctrl-C."""
@@ -43,11 +43,11 @@ class BoardCommand:
         app = BoardApp(grids, mlflow_ui).application(arguments.host)
         port = listening.getsockname()[1]
         address = page_address(arguments.host, port)
-        print(f"board of {what}: {address} (Ctrl-C ends it)", flush=True)
+        print(f"board of {what}: {address} (Ctrl-C to stop)", flush=True)
         if not is_loopback(arguments.host):
-            print("anyone who can reach this machine can read it; --host 127.0.0.1 keeps it to yourself", flush=True)
+            print("anyone who can reach this machine can read it; --host 127.0.0.1 restricts it to you", flush=True)
         elif "SSH_CONNECTION" in os.environ:
-            print(f"from your own machine: ssh -L {port}:127.0.0.1:{port} {socket.gethostname()}", flush=True)
+            print(f"to open it elsewhere: ssh -L {port}:127.0.0.1:{port} {socket.gethostname()}", flush=True)
         if not arguments.no_open and has_screen():
             webbrowser.open(address)
         os.nice(NICENESS)
@@ -57,7 +57,7 @@ class BoardCommand:
 
 
 def chosen_grids(given: str | None) -> tuple[Grids, str]:
-    """The grid a user named, or all below runs/, and what to call them."""
+    """The given grid, or all below runs/, and how to call them."""
     if given is None and grids_below(RUNS):
         return Grids(RUNS.absolute()), f"the grids below {RUNS}/"
     folder = find_grid(given, RUNS)
@@ -66,7 +66,7 @@ def chosen_grids(given: str | None) -> tuple[Grids, str]:
 
 
 def page_address(host: str, port: int) -> str:
-    """What to type into a browser on this machine."""
+    """The page's address in a browser on this machine."""
     everywhere = {"0.0.0.0": "127.0.0.1", "::": "::1"}
     shown = everywhere.get(host, host)
     return f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/"
@@ -81,5 +81,5 @@ def is_loopback(host: str) -> bool:
 
 
 def has_screen() -> bool:
-    """Whether a browser would open in a window; in a bare terminal it would take the terminal over."""
+    """Whether a browser can open a window; without one it would take over the terminal."""
     return sys.platform == "darwin" or any(name in os.environ for name in ("DISPLAY", "WAYLAND_DISPLAY"))

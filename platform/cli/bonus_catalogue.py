@@ -1,4 +1,4 @@
-"""The bonuses, the presets and one expression, as plain data and as text for `bonuslab bonuses`."""
+"""Bonuses, presets and explanations of expressions, as data and as text for `bonuslab bonuses`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WIDTH = 110
 
 
 def overview() -> dict[str, Any]:
-    """All bonuses and presets as plain data."""
+    """All bonuses and presets as JSON data."""
     return {
         "bonuses": [description(bonus) for bonus in registered().values()],
         "presets": [
@@ -34,9 +34,9 @@ def overview() -> dict[str, Any]:
 
 
 def description(bonus: type[Bonus]) -> dict[str, Any]:
-    """One registered bonus as plain data."""
+    """One registered bonus as JSON data."""
     required = required_parameters(bonus)
-    # The scope may depend on the parameters; shown is that of the defaults.
+    # The scope may depend on the parameters; this is the defaults' one.
     scope = bonus.scope if required else bonus().scope
     return {
         "name": bonus.name,
@@ -51,7 +51,7 @@ def description(bonus: type[Bonus]) -> dict[str, Any]:
 
 
 def explanation(bonus: Bonus) -> dict[str, Any]:
-    """What one expression is made of, as plain data."""
+    """The parts of an expression as JSON data."""
     terms = list(dict.fromkeys(elementary(bonus)))
     networks = {str(term): _networks(term) for term in terms}
     users: dict[str, list[str]] = {}
@@ -80,7 +80,7 @@ def explanation(bonus: Bonus) -> dict[str, Any]:
 
 
 def _networks(term: Bonus) -> list[str]:
-    """Keys of the networks a term asks for, found by building it with the small networks for MiniHack."""
+    """Keys of the networks that a term uses, found by building it with MiniHack's small networks."""
     setting = Setting(OBSERVATION_SPACE, NUM_ACTIONS, network="small")
     parse(str(term)).build(setting)
     return list(setting.models)
@@ -96,7 +96,7 @@ def overview_lines(answer: dict[str, Any]) -> Iterator[str]:
         for parameter in bonus["parameters"]:
             default = "(required)" if parameter["default"] is None else f"= {value_text(parameter['default'])}"
             yield f"        {parameter['name']} {default}   ({parameter['type']})"
-    yield "\npresets (a preset's name stands for its expression)\n"
+    yield "\npresets (names for whole expressions)\n"
     name_width = max(len(preset["name"]) for preset in answer["presets"])
     for preset in answer["presets"]:
         yield f"  {preset['name']:<{name_width}}  {preset['expression']}   [{preset['scope']}]"
@@ -110,7 +110,7 @@ def explanation_lines(answer: dict[str, Any]) -> Iterator[str]:
     yield f"  episodic part   {answer['episodic_part'] or '(none)'}"
     yield f"  global part     {answer['global_part'] or '(none)'}"
     if answer["needs_policy_features"]:
-        yield "  needs the policy's own encoding of every state"
+        yield "  uses the policy's features"
     yield "\nterms, each computed once"
     for term in answer["terms"]:
         yield f"\n  {term['term']}   [{term['scope']}]"
@@ -119,7 +119,7 @@ def explanation_lines(answer: dict[str, Any]) -> Iterator[str]:
         yield from _block(f"parameters: {parameters or 'none'}")
         yield from _block(f"networks: {', '.join(term['networks']) or 'none'}")
     if answer["shared_networks"]:
-        yield "\nnetworks built once for several terms"
+        yield "\nnetworks shared by several terms"
         for key, names in answer["shared_networks"].items():
             yield f"  {key}: {', '.join(names)}"
 
@@ -141,5 +141,5 @@ def _type_text(kind: Any) -> str:
         return " | ".join(str(choice) for choice in typing.get_args(kind))
     if isinstance(kind, type) and issubclass(kind, Bonus):
         return "bonus expression"
-    names = {int: "whole number", float: "number", bool: "true | false", str: "word"}
+    names = {int: "integer", float: "number", bool: "true | false", str: "string"}
     return names.get(kind, str(kind))

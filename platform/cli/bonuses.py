@@ -1,4 +1,4 @@
-"""`bonuslab bonuses`: what can stand in a bonus expression, and what an expression means."""
+"""`bonuslab bonuses`: the bonuses of an expression, and the meaning of one."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from typing import Any
 
 
 class BonusesCommand:
-    """List the bonuses and presets, or check and explain one expression."""
+    """See `help`."""
 
     help = "list exploration bonuses, or explain an expression such as 'e3b * rnd'"
+    example = "bonuslab bonuses 'e3b + 100 * noveld(c=0.1)'"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """An expression, plugins, and the form of the answer."""
-        parser.add_argument("expression", nargs="?", help="explain this bonus expression, e.g. 'e3b + 100 * noveld'")
+        """Declare the command's arguments."""
+        parser.add_argument("expression", nargs="?", help="bonus expression to explain (default: list all bonuses)")
         parser.add_argument(
-            "--plugin", action="append", default=[], metavar="FILE", help="load bonuses from this Python file"
+            "--plugin", action="append", default=[], metavar="FILE", help="Python file that registers bonuses"
         )
-        parser.add_argument("--json", action="store_true", help="print JSON")
+        parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
     def run(self, arguments: Namespace) -> int:
         """Print the list or the explanation."""
-        # Imported here: `bonuslab --help` shall not wait for PyTorch.
+        # Imported here so that `bonuslab --help` does not wait for PyTorch.
         from bonuslab.algorithms.bonuses import parse
         from bonuslab.algorithms.extensions import load_plugin
         from bonuslab.platform.cli import bonus_catalogue as catalogue

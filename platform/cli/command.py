@@ -1,4 +1,4 @@
-"""What a command of `bonuslab` looks like."""
+"""The interface of a `bonuslab` command."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import Protocol
 
 
 class Command(Protocol):
-    """One word after `bonuslab`. Registered in pyproject.toml under `bonuslab.commands`."""
+    """A subcommand, registered in pyproject.toml under `bonuslab.commands`."""
 
     help: str
     """One line for `bonuslab --help`."""
+    example: str
+    """A command line, shown below the options by `--help`."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command's arguments."""
 
     def run(self, arguments: Namespace) -> int:
-        """Do it; return the exit status. `InvalidInput` is shown to the user and ends with 2."""
+        """Run the command; returns the exit status. `InvalidInput` is printed and exits with 2."""

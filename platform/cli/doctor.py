@@ -1,4 +1,4 @@
-"""`bonuslab doctor`: what this machine has, which environments run on it, and what to do about the rest."""
+"""`bonuslab doctor`: versions and hardware, which environments run here, and how to fix those that do not."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ PACKAGES = {
     "mlflow": "mlflow",
     "habitat": "habitat-lab",
 }
-"""Name shown -> name of the distribution."""
+"""Displayed name -> distribution name."""
 
 PROBE_SECONDS = 120
 
 
 @dataclass(frozen=True)
 class Check:
-    """Whether one environment runs here."""
+    """Whether an environment runs here."""
 
     works: bool
     detail: str
-    """What was done, or the last line of the error."""
+    """What was tested, or the last line of the error."""
     remedy: str = ""
-    """One sentence on what to do; empty when it works."""
+    """How to fix it; empty if it works."""
 
 
 def probe_minihack() -> str:
-    """Start a game, take a few steps."""
+    """Start a game and take a few steps."""
     from bonuslab.envs.minihack import make
 
     env = make("MultiRoom-N2-S4")
@@ -55,7 +55,7 @@ def probe_minihack() -> str:
 
 
 def probe_atari() -> str:
-    """Load Montezuma's Revenge, take a few steps."""
+    """Load Montezuma's Revenge and take a few steps."""
     import ale_py
     from ale_py.roms import get_rom_path
 
@@ -71,7 +71,7 @@ def probe_atari() -> str:
 
 
 def probe_habitat() -> str:
-    """Import the simulator and the library on top."""
+    """Import habitat-sim and habitat-lab."""
     import habitat
     import habitat_sim
 
@@ -79,19 +79,19 @@ def probe_habitat() -> str:
 
 
 PROBES: dict[str, tuple[Callable[[], str], str]] = {
-    "minihack": (probe_minihack, "Set the environment up again: `rm -rf .venv && make venv`."),
-    "atari": (probe_atari, "Install it: `pip install ale-py==0.12.1`, which brings the ROMs along."),
+    "minihack": (probe_minihack, "Reinstall: `rm -rf .venv && make venv`."),
+    "atari": (probe_atari, "Install it with its ROMs: `pip install ale-py==0.12.1`."),
     "habitat": (
         probe_habitat,
         "Optional. habitat-sim 0.3.3 is on conda for Python 3.9; deploy/Dockerfile.habitat builds it for 3.11, "
         "and `pip install 'bonuslab[habitat]'` adds habitat-lab.",
     ),
 }
-"""Environment -> what to try, and what to do if it fails."""
+"""Environment -> its test, and how to fix a failure."""
 
 
 def check(name: str) -> Check:
-    """Run one probe in a process of its own, so that a crash in a simulator's C++ does not end the doctor."""
+    """Run one probe in a subprocess, so that a crash of a C++ simulator does not end the command."""
     code = f"from bonuslab.platform.cli import doctor; print(doctor.PROBES[{name!r}][0]())"
     remedy = PROBES[name][1]
     try:
@@ -111,7 +111,7 @@ def check(name: str) -> Check:
 
 
 def versions() -> dict[str, str | None]:
-    """Installed versions; None where a package is missing."""
+    """Installed versions; None if a package is missing."""
     found: dict[str, str | None] = {"python": sys.version.split()[0]}
     for name, distribution in PACKAGES.items():
         try:
@@ -122,32 +122,33 @@ def versions() -> dict[str, str | None]:
 
 
 def advice(machine: Machine) -> list[str]:
-    """A sentence for each thing about the machine that will hurt."""
+    """One sentence per problem of this machine."""
     sentences = []
     if not machine.shm_writable:
-        sentences.append("/dev/shm cannot be written: games go to the temporary folder and resets get slower.")
+        sentences.append("/dev/shm is not writable: games use the temporary folder, and resets are slower.")
     elif machine.shm_gib < 1:
         sentences.append("/dev/shm is small for Ray: start the container with `--shm-size=2g` or more.")
     if machine.memory_free_gib < 2:
-        sentences.append("Less than 2 GiB of memory is free: use few runners, or expect Ray to kill workers.")
+        sentences.append("Less than 2 GiB of memory is free: use few env runners, or Ray may kill workers.")
     if not machine.gpus:
-        sentences.append("No GPU was found: networks are computed on the CPU.")
+        sentences.append("No GPU found: networks run on the CPU.")
     if machine.compiler is None:
-        sentences.append("No C compiler: install gcc, which packages without a wheel for this Python need.")
+        sentences.append("No C compiler found: install gcc, for packages without a wheel for this Python.")
     return sentences
 
 
 class DoctorCommand:
     """See `help`."""
 
-    help = "show versions and hardware, try every environment, and say what is missing"
+    help = "show versions and hardware, test every environment, and suggest fixes"
+    example = "bonuslab doctor --json"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command's arguments."""
         parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
     def run(self, arguments: Namespace) -> int:
-        """Examine; status 0 when MiniHack runs, 1 when it does not."""
+        """Run all checks; 0 if MiniHack works, else 1."""
         machine = this_machine()
         checks = {name: check(name) for name in PROBES}
         if arguments.json:

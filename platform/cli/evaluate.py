@@ -1,4 +1,4 @@
-"""`bonuslab evaluate`: play a trained policy on held-out contexts, greedy and sampled."""
+"""`bonuslab evaluate`: evaluate trained policies on held-out contexts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import time
 from argparse import ArgumentParser, Namespace
 
-from bonuslab.envs.errors import InvalidInput
+from bonuslab.platform.grid.arguments import check_options
 from bonuslab.platform.run.checkpoints import newest_checkpoint
 from bonuslab.platform.run.find import Found, find
 from bonuslab.platform.run.progress import Progress
@@ -16,21 +16,19 @@ from bonuslab.platform.run.results import outcome_text
 class EvaluateCommand:
     """See `help`."""
 
-    help = "play the trained policies of a run or grid on held-out contexts, greedy and sampled"
+    help = "evaluate the trained policies of a run or grid on held-out contexts, greedy and sampled"
     example = "bonuslab evaluate runs/NAME --episodes 100"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command's arguments."""
         parser.add_argument("run", nargs="?", help="name or folder of a run, grid or trial (default: the newest)")
-        parser.add_argument("--episodes", type=int, default=32, metavar="N", help="per mode (default 32)")
-        parser.add_argument("--seed", type=int, default=0, help="of contexts and actions (default 0)")
+        parser.add_argument("--episodes", type=int, default=32, metavar="N", help="episodes per mode (default 32)")
+        parser.add_argument("--seed", type=int, default=0, help="random seed of contexts and actions (default 0)")
         parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
     def run(self, arguments: Namespace) -> int:
-        """Evaluate every trial that was named."""
-        for name, low in (("episodes", 1), ("seed", 0)):
-            if not low <= getattr(arguments, name) < 2**31:
-                raise InvalidInput(f"invalid --{name} {getattr(arguments, name)}; it must be {low} or more")
+        """Evaluate every selected trial."""
+        check_options(vars(arguments), episodes=1, seed=0)
         found = find(arguments.run)
         trials = [found.trial] if found.trial is not None else found.grid.trials()
         from bonuslab.platform.run.agent import TrainedAgent

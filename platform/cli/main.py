@@ -1,4 +1,4 @@
-"""`bonuslab`: finds the command in the installed entry points and runs it."""
+"""`bonuslab`: runs a command from the installed entry points."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GROUP = "bonuslab.commands"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; bad input prints one sentence and returns 2."""
+    """Run one command; invalid input prints one sentence and returns 2."""
     words = list(sys.argv[1:] if argv is None else argv)
     commands = {entry.name: entry for entry in entry_points(group=GROUP)}
     try:
@@ -30,20 +30,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     except InvalidInput as error:
         print(f"bonuslab: {error}", file=sys.stderr)
         return 2
+    except ModuleNotFoundError as error:
+        if (error.name or "bonuslab").startswith("bonuslab"):
+            raise
+        print(f"bonuslab: this needs the package {error.name}; pip install 'bonuslab[all]'", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("bonuslab: stopped", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # `bonuslab tasks | head`: the reader has gone, which is no error of ours.
+        # `bonuslab tasks | head`: the reader has closed the pipe, which is not an error.
         sys.stderr.close()
         return 0
 
 
 def _run(entry: EntryPoint, words: list[str]) -> int:
     command: Command = entry.load()()
-    example = getattr(command, "example", "")
     parser = argparse.ArgumentParser(
-        prog=f"bonuslab {entry.name}", description=command.help, epilog=f"Example: {example}" if example else None
+        prog=f"bonuslab {entry.name}",
+        description=f"{command.help[0].upper()}{command.help[1:]}.",
+        epilog=f"Example: {command.example}",
     )
     command.add_arguments(parser)
     return command.run(parser.parse_args(words))
@@ -52,7 +58,7 @@ def _run(entry: EntryPoint, words: list[str]) -> int:
 def _overview(commands: dict[str, EntryPoint]) -> str:
     lines = ["usage: bonuslab COMMAND [options]", "", "commands:"]
     lines += [f"  {name:<10} {commands[name].load().help}" for name in sorted(commands)]
-    return "\n".join([*lines, "", "`bonuslab COMMAND --help` explains one."])
+    return "\n".join([*lines, "", "`bonuslab COMMAND --help` describes a command."])
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
-"""`bonuslab play`: watch an agent play one episode, in the terminal or as a picture."""
+"""`bonuslab play`: watch a random or scripted agent play one episode, or save a picture of it."""
 
 from __future__ import annotations
 
-import math
 import shutil
 import sys
 import time
@@ -15,11 +14,12 @@ from typing import Protocol
 import numpy as np
 
 from bonuslab.envs.contexts import parse_count
-from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.envs.errors import unknown
 from bonuslab.envs.minihack import MiniHackEnv, Task, make, render, task
 from bonuslab.envs.minihack.album import MiniHackAlbum
 from bonuslab.envs.minihack.explorer import Explorer
 from bonuslab.envs.minihack.randomness import check_context
+from bonuslab.platform.grid.arguments import check_options
 from bonuslab.platform.pictures.screen import Screen
 from bonuslab.platform.pictures.video import Video, picture_path
 
@@ -36,7 +36,7 @@ class Agent(Protocol):
 
 
 class RandomAgent:
-    """Every action is equally likely."""
+    """Uniformly random actions."""
 
     def __init__(self, num_actions: int, seed: int) -> None:
         self._num_actions = num_actions
@@ -58,7 +58,7 @@ def make_agent(name: str, of_task: Task, seed: int) -> Agent:
 
 @dataclass(frozen=True)
 class Moment:
-    """The state after some steps."""
+    """One step of an episode."""
 
     observation: Observation
     context: int
@@ -67,10 +67,10 @@ class Moment:
     """Name of the action that led here; empty at the start."""
     total_reward: float
     outcome: str
-    """How the episode ended, or empty."""
+    """How the episode ended; empty before its end."""
 
     def status(self) -> str:
-        """The line under the map."""
+        """The status line below the map."""
         parts = [
             f"step {self.step}",
             f"return {self.total_reward:.2f}",
@@ -80,7 +80,7 @@ class Moment:
 
 
 def episode(env: MiniHackEnv, agent: Agent, max_steps: int, context: int | None) -> Iterator[Moment]:
-    """Play, and hand out every moment from the first observation on."""
+    """Play, yielding every moment from the first observation on."""
     observation, info = env.reset(options={"context": context})
     context = int(info["context"])
     total, outcome = 0.0, ""
@@ -102,26 +102,26 @@ def episode(env: MiniHackEnv, agent: Agent, max_steps: int, context: int | None)
 class PlayCommand:
     """See `help`."""
 
-    help = "watch a random or a scripted agent play, or save a picture of it"
+    help = "watch a random or scripted agent play a task, or save a video of it"
+    example = "bonuslab play MultiRoom-N4-S5 --agent scripted --save episode.gif"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command's arguments."""
-        parser.add_argument("task", help="a name of `bonuslab tasks`")
-        parser.add_argument("--context", type=int, metavar="ID", help="play this context; otherwise one is drawn")
-        parser.add_argument("--contexts", default="inf", metavar="N", help="draw from N contexts (default inf)")
-        parser.add_argument("--seed", type=int, default=0, help="of the draw and of the agent (default 0)")
-        parser.add_argument("--steps", type=int, metavar="N", help="stop after N steps; otherwise at the end")
+        parser.add_argument("task", help="name of a MiniHack task (`bonuslab tasks`)")
+        parser.add_argument("--context", type=int, metavar="ID", help="context to play (default: a random one)")
+        parser.add_argument(
+            "--contexts", default="inf", metavar="N", help="number of contexts to draw from (default inf)"
+        )
+        parser.add_argument("--seed", type=int, default=0, help="random seed of the context and the agent (default 0)")
+        parser.add_argument("--steps", type=int, metavar="N", help="stop after N steps (default: at the episode's end)")
         parser.add_argument("--agent", default="random", help=f"{' or '.join(AGENTS)} (default random)")
         parser.add_argument("--delay", type=float, metavar="S", help=f"seconds per step (default {DELAY_SECONDS})")
-        parser.add_argument("--save", metavar="FILE", help="write a .gif of the episode or a .png of its last moment")
+        parser.add_argument("--save", metavar="FILE", help="save an .mp4 or .gif of the episode, or a .png summary")
 
     def run(self, arguments: Namespace) -> int:
         """Play one episode."""
         of_task, path = task(arguments.task), picture_path(arguments.save) if arguments.save else None
-        for name in ("seed", "steps", "delay"):
-            value = getattr(arguments, name)
-            if value is not None and not 0 <= value < math.inf:
-                raise InvalidInput(f"--{name} {value} cannot be used; it must be 0 or more")
+        check_options(vars(arguments), seed=0, steps=0, delay=0)
         parse_count(arguments.contexts)
         if arguments.context is not None:
             check_context(arguments.context)
@@ -139,7 +139,7 @@ class PlayCommand:
                 last = _print_last(moments)
         finally:
             env.close()
-        how = last.outcome or "not over"
+        how = last.outcome or "unfinished"
         print(f"{of_task.name} context {last.context}: {how} after {last.step} steps, return {last.total_reward:.2f}")
         if path is not None:
             print(f"saved {path}")
@@ -157,7 +157,7 @@ def _save(moments: Iterator[Moment], path: Path, delay: float) -> Moment:
 
 
 def _fits() -> bool:
-    """Whether the terminal holds the whole map, a line above and two below; drawing in place needs that."""
+    """Whether the terminal can show the whole map with a line above and two below, as redrawing in place needs."""
     columns, lines = shutil.get_terminal_size()
     return columns >= 79 and lines >= 24
 

@@ -12,17 +12,17 @@ from bonuslab.envs.errors import unknown
 class PresetsCommand:
     """See `help`."""
 
-    help = "list the presets, or every hyperparameter of one with its source"
+    help = "list presets, or all hyperparameters of one with their sources"
     example = "bonuslab presets laptop --algorithm impala"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command's arguments."""
-        parser.add_argument("name", nargs="?", help="a preset; without it all are listed")
-        parser.add_argument("--algorithm", help="impala or ddppo, where both have a preset of that name")
+        parser.add_argument("name", nargs="?", help="preset to show (default: list all)")
+        parser.add_argument("--algorithm", help="impala or ddppo (default: both)")
         parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
     def run(self, arguments: Namespace) -> int:
-        """Print them."""
+        """Print presets or hyperparameters."""
         from bonuslab.algorithms.catalogue import ALGORITHMS, find
         from bonuslab.platform.pictures.table import print_table
 
@@ -33,8 +33,8 @@ class PresetsCommand:
             if arguments.json:
                 print(json.dumps([dict(zip(("preset", "algorithm", "description"), row, strict=True)) for row in rows]))
             else:
-                print_table(("preset", "algorithm", "for"), rows)
-                print("\n`bonuslab presets NAME` lists its hyperparameters; `--set name=value` changes any of them.")
+                print_table(("preset", "algorithm", "description"), rows)
+                print("\n`bonuslab presets NAME` lists a preset's hyperparameters; `--set name=value` overrides one.")
             return 0
         chosen = [(entry, preset) for entry, preset in presets if preset.name == arguments.name]
         if not chosen:

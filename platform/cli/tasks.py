@@ -1,4 +1,4 @@
-"""`bonuslab tasks`: the table of tasks."""
+"""`bonuslab tasks`: a table of the MiniHack tasks."""
 
 from __future__ import annotations
 
@@ -20,20 +20,13 @@ WHOLE_MAP = (79, 21)
 _MAP_BLOCK = re.compile(r"^MAP\n(.*?)^ENDMAP", re.MULTILINE | re.DOTALL)
 
 
-def tasks_of(suite: str) -> list[Task]:
-    """The tasks of a suite."""
-    if suite not in suites:
-        raise unknown("suite", suite, suites)
-    return list(suites[suite])
-
-
 def short_name(task: Task) -> str:
-    """Without what all names have in common."""
+    """A task's name without MiniHack's prefix and version."""
     return task.name.removeprefix("MiniHack-").removesuffix("-v0")
 
 
 def map_size(task: Task) -> tuple[int, int]:
-    """Most columns and rows that a level of the task can have, walls included."""
+    """Maximum columns and rows of a level, including walls."""
     match task.levels:
         case MultiRoom():
             return SIDE, TALLEST_MAP
@@ -49,14 +42,14 @@ def map_size(task: Task) -> tuple[int, int]:
 
 
 def _size_of_block(description: str) -> tuple[int, int]:
-    """Of a level description's map; one without a map lets the game fill the level."""
+    """Size of a level description's map; without one, the game fills the whole level."""
     block = _MAP_BLOCK.search(description)
     rows = block[1].splitlines() if block else []
     return (max(map(len, rows)), len(rows)) if rows else WHOLE_MAP
 
 
 def describe(task: Task) -> dict[str, Any]:
-    """What `--json` prints of a task."""
+    """A task as JSON data."""
     columns, rows = map_size(task)
     return {
         "name": task.name,
@@ -72,21 +65,24 @@ def describe(task: Task) -> dict[str, Any]:
 class TasksCommand:
     """See `help`."""
 
-    help = "list the tasks: rooms, map size, step limit, actions, suites"
+    help = "list MiniHack tasks: rooms, map size, step limit, suites, actions"
+    example = "bonuslab tasks --suite paper16"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command's arguments."""
-        parser.add_argument("--suite", metavar="NAME", help=f"only one suite: {', '.join(suites)}")
-        parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
+        parser.add_argument("--suite", metavar="NAME", help=f"list only this suite: {', '.join(suites)}")
+        parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
     def run(self, arguments: Namespace) -> int:
-        """Print them."""
-        tasks = list(TASKS.values()) if arguments.suite is None else tasks_of(arguments.suite)
+        """Print the tasks."""
+        if arguments.suite is not None and arguments.suite not in suites:
+            raise unknown("suite", arguments.suite, suites)
+        tasks = list(TASKS.values() if arguments.suite is None else suites[arguments.suite])
         if arguments.json:
             print(json.dumps([describe(task) for task in tasks], indent=2))
             return 0
         print_table(HEADERS, [_row(task) for task in tasks], numbers=("rooms", "map", "steps"))
-        print(f"\nOther sizes by name: {GRAMMAR}")
+        print(f"\nNames for other sizes: {GRAMMAR}")
         return 0
 
 

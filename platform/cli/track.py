@@ -28,32 +28,32 @@ class TrackCommand:
         )
 
     def run(self, arguments: Namespace) -> int:
-        """Sync; 1 if something could not be delivered."""
+        """Sync; 1 if that failed."""
         folder = find_grid(arguments.grid)
         store = store_of(folder, arguments.tracking_uri)
         try:
             problem = sync(folder, store)
         except Busy as error:
-            raise InvalidInput(f"{error}; a running grid syncs by itself") from error
+            raise InvalidInput(f"{error}; a running grid syncs itself") from error
         if problem is not None:
             left = undelivered(folder, store)
             print(f"bonuslab: {problem}", file=sys.stderr)
-            print(f"bonuslab: {left.rows:,} rows of {left.trials} trials are not delivered yet", file=sys.stderr)
+            print(f"bonuslab: {left.rows:,} rows of {left.trials} trials are not synced yet", file=sys.stderr)
             return 1
         print(f"everything is in {store.name}; compare the runs with `bonuslab ui {folder.path}`")
         return 0
 
 
 def sync(folder: GridFolder, store: Store) -> str | None:
-    """Deliver what the store lacks; the problem in one sentence, if there is one."""
+    """Sync what the store lacks; returns the problem in one sentence, if there is one."""
     missing = undelivered(folder, store)
     display = Progress(1)
-    display.waiting(f"delivering {missing.rows:,} rows of {missing.trials} trials to {store.name}")
+    display.waiting(f"syncing {missing.rows:,} rows of {missing.trials} trials to {store.name}")
     delivery = Delivery(folder, store)
 
     def show(done: int, total: int) -> None:
         if sys.stdout.isatty():
-            display.waiting(f"{done} of {total} trials are in {store.name}")
+            display.waiting(f"{done} of {total} trials synced to {store.name}")
 
     try:
         return delivery.deliver(_is_driven(folder), show)
@@ -63,7 +63,7 @@ def sync(folder: GridFolder, store: Store) -> str | None:
 
 
 def _is_driven(folder: GridFolder) -> bool:
-    """Whether some process is running the grid; if not, a trial with status running was interrupted."""
+    """Whether a process is running the grid; if not, a trial with status `running` was interrupted."""
     try:
         folder.lock()
     except InvalidInput:

@@ -16,11 +16,11 @@ from bonuslab.platform.run.results import outcome_text
 if TYPE_CHECKING:
     from bonuslab.platform.grid.single import RunOutcome, SingleRun
 
-# RLlib takes seconds to import: it is loaded once a run is wanted, not for `--help`.
+# RLlib takes seconds to import, so `--help` does not.
 
 _OWN = ("bonus", "algorithm", "preset", "contexts", "seed", "serial", "resources")
 _WITH_RESUME = ("resume", "steps", "resources", "checkpoint_every", "evaluate_every")
-"""Options that may be given with --resume; the others decide what the run is."""
+"""Options allowed with --resume; the others define the run."""
 
 
 class TrainCommand:
@@ -32,20 +32,22 @@ class TrainCommand:
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command's arguments."""
         parser.argument_default = SUPPRESS
-        parser.add_argument("task", nargs="?", help="an environment (`bonuslab tasks`)")
-        parser.add_argument("--bonus", metavar="TEXT", help='an expression such as "e3b * rnd" (default none)')
+        parser.add_argument("task", nargs="?", help="name of an environment (`bonuslab tasks`)")
+        parser.add_argument("--bonus", metavar="TEXT", help='bonus expression, such as "e3b * rnd" (default none)')
         parser.add_argument("--algorithm", metavar="NAME", help="impala or ddppo (default impala)")
-        parser.add_argument("--preset", metavar="NAME", help="hyperparameters (`bonuslab presets`; default laptop)")
-        parser.add_argument("--contexts", metavar="N", help="how many contexts to train on, or inf (default inf)")
+        parser.add_argument(
+            "--preset", metavar="NAME", help="hyperparameter preset (`bonuslab presets`; default laptop)"
+        )
+        parser.add_argument("--contexts", metavar="N", help="number of training contexts, or inf (default inf)")
         parser.add_argument("--seed", type=int, help="random seed; bit-for-bit reproducible with --serial (default 0)")
-        parser.add_argument("--serial", action="store_true", help="everything in one process, without Ray")
+        parser.add_argument("--serial", action="store_true", help="run everything in one process, without Ray")
         parser.add_argument("--resources", metavar="NAME", help="auto, laptop, workstation or cluster (default auto)")
         add_run_arguments(parser)
         parser.add_argument("--out", metavar="DIR", help="folder of the run (default: a new one below runs/)")
-        parser.add_argument("--resume", metavar="RUN", help="resume this run: its name or folder")
+        parser.add_argument("--resume", metavar="RUN", help="name or folder of a run to resume")
 
     def run(self, arguments: Namespace) -> int:
-        """Train to the end; 130 after Ctrl-C, 1 after an error in training."""
+        """Train; 128 + n after signal n, 1 after an error in training."""
         given = vars(arguments)
         if "resume" not in given and "task" not in given:
             raise InvalidInput("train needs a task, for example `bonuslab train MultiRoom-N6 --bonus e3b`")
@@ -67,7 +69,7 @@ class TrainCommand:
 
 
 def _prepared(given: dict[str, Any]) -> SingleRun:
-    """Check everything; nothing has been started when this fails."""
+    """Create or open the run; everything is validated before anything starts."""
     loading = Progress(1)
     if sys.stdout.isatty():
         loading.waiting("loading PyTorch and RLlib")
@@ -85,7 +87,7 @@ def _prepared(given: dict[str, Any]) -> SingleRun:
         for name in given:
             if name not in _WITH_RESUME:
                 option = name if name == "task" else f"--{name.replace('_', '-')}"
-                raise InvalidInput(f"{option} cannot be combined with --resume: a run keeps what it began with")
+                raise InvalidInput(f"{option} cannot be combined with --resume: it is part of the run's definition")
         return SingleRun.resume(find(given["resume"]).grid, **own, **settings)
     finally:
         loading.clear()

@@ -1,4 +1,4 @@
-"""`bonuslab ui`: compare the runs of a grid in MLflow's web interface."""
+"""`bonuslab ui`: compare the runs of a grid in the MLflow UI."""
 
 from __future__ import annotations
 
@@ -26,29 +26,27 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 class UiCommand:
     """See `help`."""
 
-    help = "compare global, episodic and combined runs in MLflow's web interface"
+    help = "compare runs with different bonuses in the MLflow UI"
     example = "bonuslab ui runs/NAME"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command's arguments."""
         parser.add_argument("grid", nargs="?", help="name or folder of a run or grid (default: the newest below runs/)")
-        parser.add_argument(
-            "--port", type=int, default=DEFAULT_PORT, help=f"port of the web page (default {DEFAULT_PORT})"
-        )
-        parser.add_argument("--host", default="127.0.0.1", help="network interface (default 127.0.0.1: this machine)")
-        parser.add_argument("--tracking-uri", metavar="URI", help="tracking store (default: the grid's own)")
+        parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"port to serve on (default {DEFAULT_PORT})")
+        parser.add_argument("--host", default="127.0.0.1", help="address to serve on (default 127.0.0.1: this machine)")
+        parser.add_argument("--tracking-uri", metavar="URI", help="MLflow server or database (default: the grid's own)")
 
     def run(self, arguments: Namespace) -> int:
-        """Sync what is missing, then serve until Ctrl-C; a tracking server already serves the page."""
+        """Sync, then serve until Ctrl-C; for a tracking server, print its link instead."""
         folder = find_grid(arguments.grid)
         store = store_of(folder, arguments.tracking_uri)
-        with suppress(Busy):  # a running grid syncs by itself
+        with suppress(Busy):  # a running grid syncs itself
             problem = sync(folder, store)
             if problem is not None:
                 print(f"warning: {problem}", file=sys.stderr)
         cursor = read_cursor(folder.path / GRID_TRACKING, store.key)
         if not cursor.run_id:
-            raise InvalidInput(f"nothing of {folder.path} is in {store.name} yet; no trial has begun")
+            raise InvalidInput(f"{store.name} contains nothing of {folder.path} yet; no trial has started")
         grid_id = grid_identity(folder.description())
         if store.is_server:
             print(comparison_link(_web_address(store), cursor.experiment_id, grid_id))
@@ -67,8 +65,8 @@ def _serve(folder: GridFolder, store: Store, arguments: Namespace, experiment_id
         with server:
             print(f"compare the bonuses of {folder.path.name}:")
             print(f"  {comparison_link(server.address, experiment_id, grid_id)}")
-            print("for one task alone add to the search:  and tags.task = 'NAME'")
-            print("Ctrl-C stops it", flush=True)
+            print("to show a single task, add to the search:  and tags.task = 'NAME'")
+            print("Ctrl-C to stop", flush=True)
             status = server.wait()
             print(f"bonuslab: MLflow ended with status {status}:\n{server.last_output()}", file=sys.stderr)
             return 1
@@ -81,8 +79,8 @@ def _serve(folder: GridFolder, store: Store, arguments: Namespace, experiment_id
 
 
 def _web_address(store: Store) -> str:
-    """A tracking server's address without user, password and query: the browser asks for them itself."""
+    """A tracking server's address without user, password and query, which the browser asks for."""
     parts = urlsplit(store.uri)
     if parts.scheme not in ("http", "https"):
-        raise InvalidInput(f"{store.name} has a web interface of its own; open it there")
+        raise InvalidInput(f"{store.name} has its own web interface; open it there")
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -1,33 +1,33 @@
-"""`bonuslab watch`: watch a trained policy play, with the bonus of every step under the picture."""
+"""`bonuslab watch`: watch a trained policy play, with the bonus per step."""
 
 from __future__ import annotations
 
-import math
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.cli.play import DELAY_SECONDS
+from bonuslab.platform.grid.arguments import check_options
 from bonuslab.platform.pictures.show import play, video_of
 from bonuslab.platform.pictures.video import picture_path
 from bonuslab.platform.run.checkpoints import newest_checkpoint
 from bonuslab.platform.run.find import find
 
-# RLlib takes seconds to import: it is loaded once a checkpoint is to be read, not for `--help`.
+# RLlib takes seconds to import, so `--help` does not.
 
 
 class WatchCommand:
     """See `help`."""
 
-    help = "watch a trained policy play, with its bonus per step, or save a video of it"
+    help = "watch a trained policy play, with the bonus per step, or save a video of it"
+    example = "bonuslab watch runs/NAME --greedy --save episode.mp4"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command's arguments."""
         parser.add_argument("run", help="name or folder of a run or trial, or one of its checkpoints")
-        parser.add_argument("--context", type=int, metavar="ID", help="play this context; otherwise one is drawn")
-        parser.add_argument("--seed", type=int, default=0, help="of contexts and actions (default 0)")
-        parser.add_argument("--greedy", action="store_true", help="greedy actions instead of sampled ones")
-        parser.add_argument("--episodes", type=int, default=1, metavar="N", help="how many (default 1)")
+        parser.add_argument("--context", type=int, metavar="ID", help="context to play (default: a random one)")
+        parser.add_argument("--seed", type=int, default=0, help="random seed of contexts and actions (default 0)")
+        parser.add_argument("--greedy", action="store_true", help="take greedy instead of sampled actions")
+        parser.add_argument("--episodes", type=int, default=1, metavar="N", help="number of episodes (default 1)")
         parser.add_argument(
             "--delay",
             type=float,
@@ -35,15 +35,14 @@ class WatchCommand:
             metavar="S",
             help=f"seconds per step, or per frame of a video (default {DELAY_SECONDS})",
         )
-        parser.add_argument("--save", metavar="FILE", help="an .mp4 or .gif of the episodes, or a .png of the last one")
+        parser.add_argument(
+            "--save", metavar="FILE", help="save an .mp4 or .gif, or a .png summary of the last episode"
+        )
 
     def run(self, arguments: Namespace) -> int:
-        """Load, play, draw."""
+        """Play, then show or save the episodes."""
         path = picture_path(arguments.save) if arguments.save else None
-        for name, low in (("seed", 0), ("delay", 0), ("episodes", 1)):
-            value = getattr(arguments, name)
-            if not low <= value < math.inf:
-                raise InvalidInput(f"--{name} {value} cannot be used; it must be {low} or more")
+        check_options(vars(arguments), seed=0, delay=0, episodes=1)
         checkpoint = find_checkpoint(arguments.run)
         from bonuslab.platform.run.agent import TrainedAgent
 
@@ -62,7 +61,7 @@ class WatchCommand:
 
 
 def find_checkpoint(given: str) -> Path:
-    """A checkpoint's folder, or the newest whole checkpoint of a run or trial."""
+    """A checkpoint's folder, or the newest intact checkpoint of a run or trial."""
     from bonuslab.algorithms.learning.checkpoint import MANIFEST
     from bonuslab.platform.run.ray_session import silence_notices
 

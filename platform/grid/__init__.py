@@ -1,1 +1,1 @@
-"""Many runs as one experiment: its folder, how it is run on Ray Tune, and how it goes on after a failure."""
+"""Grids of runs on Ray Tune: declaration, planning, execution and recovery from failures."""

@@ -1,10 +1,10 @@
-"""The command line that all experiments share, and the selection of trials it stands for."""
+"""The command line shared by all experiments, and the trials it selects."""
 
 from __future__ import annotations
 
 import re
 from argparse import SUPPRESS, ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,64 +13,61 @@ from bonuslab.platform.grid.experiment import Experiment, Scale
 from bonuslab.platform.grid.resources import TrialResources
 
 MAX_SEEDS = 10_000
+MAX_NUMBER = 2**31
 
 
 def add_arguments(parser: ArgumentParser, experiment: Experiment) -> None:
-    """Declare the options; what is not given is absent from the result."""
+    """Declare the options; omitted ones are absent from the result."""
     parser.argument_default = SUPPRESS
-    what = parser.add_argument_group("what is run")
+    what = parser.add_argument_group("what to run")
     scales = "; ".join(f"{name}: {scale.description}" for name, scale in experiment.scales.items())
     what.add_argument("--scale", metavar="NAME", help=f"{scales} (default {experiment.default_scale})")
-    what.add_argument("--tasks", nargs="+", metavar="TASK", help="instead of the scale's")
+    what.add_argument("--tasks", nargs="+", metavar="TASK", help="tasks to train on, instead of the scale's")
     if experiment.suites:
         what.add_argument("--suite", metavar="NAME", help=f"a list of tasks: {', '.join(experiment.suites)}")
-    what.add_argument("--bonuses", nargs="+", metavar="TEXT", help='expressions such as none "e3b * rnd"')
-    what.add_argument("--seeds", nargs="+", metavar="N", help="numbers and ranges: 0 1 2, 0-4")
-    what.add_argument("--contexts", nargs="+", metavar="N", help="how many contexts to train on, or inf")
+    what.add_argument("--bonuses", nargs="+", metavar="TEXT", help='bonus expressions, such as none "e3b * rnd"')
+    what.add_argument("--seeds", nargs="+", metavar="N", help="random seeds and ranges: 0 1 2 or 0-4")
+    what.add_argument("--contexts", nargs="+", metavar="N", help="numbers of training contexts, or inf")
     add_run_arguments(what)
 
-    how = parser.add_argument_group("how it is run")
-    how.add_argument("--plan", action="store_true", help="print the trials, hours and disk they need; start nothing")
-    how.add_argument("--address", metavar="HOST:PORT", help="a Ray cluster; `local` for this machine alone")
-    how.add_argument("--cpus-per-trial", type=int, metavar="N", help="1: each trial is one process")
+    how = parser.add_argument_group("how to run it")
+    how.add_argument("--plan", action="store_true", help="print the trials, and the time and disk they need, and exit")
+    how.add_argument("--address", metavar="HOST:PORT", help="Ray cluster to join; `local` uses this machine only")
+    how.add_argument("--cpus-per-trial", type=int, metavar="N", help="with 1, each trial runs in a single process")
     how.add_argument("--gpus-per-trial", type=float, metavar="X", help="may be a fraction")
-    how.add_argument("--concurrent", type=int, metavar="N", help="trials at once (default: as many as fit)")
-    how.add_argument("--max-retries", type=int, metavar="N", help="how often a failed trial is tried again (default 2)")
+    how.add_argument("--concurrent", type=int, metavar="N", help="maximum concurrent trials (default: as many as fit)")
+    how.add_argument("--max-retries", type=int, metavar="N", help="retries of a failed trial (default 2)")
 
-    where = parser.add_argument_group("where it is kept, and going on with it")
-    where.add_argument(
-        "--out",
-        metavar="DIR",
-        help=f"folder of the grid (default runs/{experiment.name}-SCALE)",
-    )
-    where.add_argument("--storage", metavar="PLACE", help="where checkpoints go: a shared path or s3://BUCKET/PREFIX")
-    where.add_argument("--tracking-uri", metavar="URI", help="MLflow server or database (default: in that folder)")
-    where.add_argument("--fresh", action="store_true", help="begin anew; the grid that is there is moved aside")
-    where.add_argument("--accept-changes", action="store_true", help="go on although settings differ")
+    where = parser.add_argument_group("where to store and how to resume it")
+    where.add_argument("--out", metavar="DIR", help=f"folder of the grid (default runs/{experiment.name}-SCALE)")
+    where.add_argument("--storage", metavar="PLACE", help="store checkpoints here: a shared path or s3://BUCKET/PREFIX")
+    where.add_argument("--tracking-uri", metavar="URI", help="MLflow server or database (default: in the folder)")
+    where.add_argument("--fresh", action="store_true", help="start over; an existing grid is moved to a backup folder")
+    where.add_argument("--accept-changes", action="store_true", help="resume even if the settings have changed")
 
 
 def add_run_arguments(parser: Any) -> None:
-    """Declare what `train` and every experiment let a user change."""
-    parser.add_argument("--steps", type=int, metavar="N", help="environment steps (default: the preset's)")
+    """Declare the options that `train` and all experiments share."""
+    parser.add_argument("--steps", type=int, metavar="N", help="total environment steps (default: the preset's)")
     parser.add_argument(
-        "--set", action="append", metavar="NAME=VALUE", help="a hyperparameter: lr=3e-4 (see `presets`)"
+        "--set", action="append", metavar="NAME=VALUE", help="set a hyperparameter, e.g. lr=3e-4 (`bonuslab presets`)"
     )
     parser.add_argument(
-        "--env", action="append", metavar="NAME=VALUE", help="a setting of the environment: max_steps=200"
+        "--env", action="append", metavar="NAME=VALUE", help="set an environment setting, e.g. max_steps=200"
     )
     parser.add_argument(
-        "--plugin", action="append", metavar="FILE", help="a Python file that registers bonuses, features, networks, …"
+        "--plugin", action="append", metavar="FILE", help="Python file that registers bonuses, features, networks, …"
     )
     parser.add_argument(
-        "--evaluate-every", type=int, metavar="N", help="environment steps; 0 for never (default: at the end)"
+        "--evaluate-every", type=int, metavar="N", help="in environment steps; 0 for never (default: at the end)"
     )
     parser.add_argument(
-        "--checkpoint-every", type=int, metavar="N", help="environment steps (default: every five minutes)"
+        "--checkpoint-every", type=int, metavar="N", help="in environment steps (default: every five minutes)"
     )
 
 
 def chosen_settings(given: dict[str, Any], algorithm: str) -> dict[str, Any]:
-    """What `add_run_arguments` declared, by the names of `Config` and of hyperparameters."""
+    """The options of `add_run_arguments` as fields of `Config` and hyperparameters."""
     from bonuslab.platform.run.config import parse_env_setting, parse_setting
 
     settings = dict(parse_setting(text, algorithm) for text in given.get("set", ()))
@@ -89,7 +86,7 @@ def chosen_settings(given: dict[str, Any], algorithm: str) -> dict[str, Any]:
 
 
 def selected_scale(given: dict[str, Any], experiment: Experiment) -> Scale:
-    """The scale with everything that the command line changes."""
+    """The scale with the changes of the command line."""
     name = given.get("scale", experiment.default_scale)
     if "tasks" in given and "suite" in given:
         raise InvalidInput("--tasks and --suite cannot be given together")
@@ -99,7 +96,7 @@ def selected_scale(given: dict[str, Any], experiment: Experiment) -> Scale:
     base = experiment.scale(name)
     axes["resources"] = TrialResources(
         given.get("cpus_per_trial", base.resources.cpus),
-        # Asking for one process without naming GPUs means no GPU.
+        # One CPU without --gpus-per-trial means no GPU.
         given.get("gpus_per_trial", 0.0 if given.get("cpus_per_trial") == 1 else base.resources.gpus),
     )
     settings = chosen_settings(given, base.settings.get("algorithm", "impala"))
@@ -107,23 +104,23 @@ def selected_scale(given: dict[str, Any], experiment: Experiment) -> Scale:
 
 
 def parse_seeds(words: Sequence[str]) -> list[int]:
-    """`0 1 5-7` as numbers."""
+    """`0 1 5-7` as integers."""
     seeds: list[int] = []
     for word in words:
         found = re.fullmatch(r"(\d+)(?:-(\d+))?", word)
         if not found:
-            raise InvalidInput(f"--seeds {word!r} cannot be used; write numbers and ranges, such as 0 1 2 or 0-4")
+            raise InvalidInput(f"invalid --seeds {word!r}; write numbers and ranges, such as 0 1 2 or 0-4")
         first, last = int(found[1]), int(found[2] or found[1])
         if not first <= last < first + MAX_SEEDS:
-            raise InvalidInput(f"--seeds {word!r} cannot be used; a range goes up, by at most {MAX_SEEDS}")
+            raise InvalidInput(f"invalid --seeds {word!r}; a range must ascend and span at most {MAX_SEEDS} seeds")
         seeds += range(first, last + 1)
     return seeds
 
 
-def check_options(given: dict[str, Any]) -> None:
-    """Refuse options that are out of range before anything is started."""
-    for option, least in (("concurrent", 1), ("max_retries", 0)):
-        if option in given and given[option] < least:
-            raise InvalidInput(
-                f"--{option.replace('_', '-')} {given[option]} cannot be used; it must be {least} or more"
-            )
+def check_options(given: Mapping[str, Any], **least: int) -> None:
+    """Reject numbers below their least value or too large; omitted options pass."""
+    for name, low in least.items():
+        value = given.get(name)
+        if value is not None and not low <= value < MAX_NUMBER:
+            allowed = f"less than {MAX_NUMBER}" if value >= MAX_NUMBER else f"{low} or more"
+            raise InvalidInput(f"invalid --{name.replace('_', '-')} {value}; it must be {allowed}")

@@ -1,4 +1,4 @@
-"""How fast trials are here and how large their checkpoints: measured by training a little, and remembered."""
+"""Speed and checkpoint size of trials on this hardware: measured by training briefly, and cached."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from bonuslab.platform.run.state import write_text
 from bonuslab.platform.run.versions import versions
 
 MIN_SECONDS = 4.0
-"""Of training that is measured, after one iteration to warm up; at least one iteration."""
+"""Measured training time, after a warm-up iteration; at least one iteration."""
 GROWTH_BY_TRAINING = 3
-"""A checkpoint from before the first update has no moments of the optimisers yet, which are two for each weight."""
+"""Before the first update, a checkpoint lacks the optimisers' two moments per weight."""
 
 
 @dataclass(frozen=True)
 class Speed:
-    """What was measured of one kind of trial."""
+    """Measurements of one kind of trial."""
 
     steps_per_second: float
     seconds_to_start: float
@@ -44,7 +44,7 @@ class Speed:
 
 
 class Calibration:
-    """Measurements by kind of trial, kept in the user's cache for this hardware and these versions."""
+    """Measurements per kind of trial, cached per user, hardware and package versions."""
 
     def __init__(self, cluster: Cluster, resources: TrialResources, file: Path | None = None) -> None:
         self._file = file or cache_file()
@@ -53,26 +53,26 @@ class Calibration:
         self._machine = [platform.machine(), _processor(), cluster.nodes, versions()]
 
     def known(self, config: Config) -> Speed | None:
-        """An earlier measurement."""
+        """A cached measurement, if any."""
         found = self._read().get(self._key(config))
         return Speed(**found) if found else None
 
-    def measure(self, kinds: Sequence[Config], tell: Callable[[str], None]) -> None:
-        """Train each kind a little, as many at once as the grid would, and remember what came of it."""
+    def measure(self, kinds: Sequence[Config], show: Callable[[str], None]) -> None:
+        """Train each kind briefly, as many at once as the grid would, and cache the results."""
         running = {}
         for config in kinds:
             group = self._resources.request(config.as_dict())()
             running[_start(config, self._resources, group)] = (config, group)
         total = len(running)
         while running:
-            tell(f"measuring speed: {total - len(running)} of {total} kinds of trials done")
+            show(f"measuring speed: {total - len(running)} of {total} kinds of trials done")
             (done,), _ = ray.wait(list(running), num_returns=1)
             config, group = running.pop(done)
             self._remember(self._key(config), ray.get(done))
             remove_placement_group(group)
 
     def checkpoint_bytes(self, config: Config) -> int:
-        """About the size of a checkpoint of this kind: remembered, or worked out from one that is written now."""
+        """Approximate size of a checkpoint: cached, or estimated from one written now."""
         key = f"{self._key(config)} checkpoint"
         found = self._read().get(key)
         if found is None:
@@ -85,7 +85,7 @@ class Calibration:
         return int(found)
 
     def _remember(self, key: str, value: Any) -> None:
-        """A cache that cannot be written costs another measurement, nothing else."""
+        """Cache a value; if that fails, it is only measured again."""
         with suppress(OSError):
             self._file.parent.mkdir(parents=True, exist_ok=True)
             write_text(self._file, json.dumps({**self._read(), key: value}, indent=1) + "\n")
@@ -102,22 +102,23 @@ class Calibration:
 
 
 def kind_of(trial: TrialDescription, first: TrialDescription) -> dict[str, Any]:
-    """Trials of one kind are about equally fast: they differ only in task, seed, contexts and length.
+    """The configuration that represents a trial's kind: trials differing only in task, seed, contexts and length.
 
-    `first` is the grid's first trial, on whose task and contexts the kind is measured.
+    It is measured on the task and contexts of the grid's `first` trial.
     """
     changes = {name: value for name, value in trial.config["hyperparameters"].items() if name != "total_env_steps"}
-    place = {"task": first.config["task"], "contexts": first.config["contexts"], "seed": 0, "hyperparameters": changes}
-    return {**trial.config, **place, "evaluate_every_steps": 0, "checkpoint_every_steps": None}
+    shared = {"task": first.config["task"], "contexts": first.config["contexts"], "seed": 0}
+    unset = {"evaluate_every_steps": 0, "checkpoint_every_steps": None}
+    return {**trial.config, **shared, "hyperparameters": changes, **unset}
 
 
 def cache_file() -> Path:
-    """In the user's cache."""
+    """Path of the cache."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bonuslab" / "calibration.json"
 
 
 def measure_training(config: Config, resources: TrialResources) -> dict[str, Any]:
-    """Fields of a `Speed`, from a real algorithm that trains for a few seconds."""
+    """Fields of a `Speed`, measured by training for a few seconds."""
     silence_notices()
     if config.serial:
         torch.set_num_threads(1)
@@ -141,11 +142,11 @@ def _checkpoint_bytes(algorithm: Any) -> int:
 
 
 def _start(config: Config, resources: TrialResources, group: PlacementGroup) -> Any:
-    """The measurement as a task in what a trial would get."""
-    place = PlacementGroupSchedulingStrategy(group, 0, placement_group_capture_child_tasks=True)
+    """Start the measurement as a Ray task, with the resources of a trial."""
+    strategy = PlacementGroupSchedulingStrategy(group, 0, placement_group_capture_child_tasks=True)
     first = group.bundle_specs[0]
     task = ray.remote(_measured).options(
-        num_cpus=first.get("CPU", 0), num_gpus=first.get("GPU", 0), scheduling_strategy=place, max_retries=0
+        num_cpus=first.get("CPU", 0), num_gpus=first.get("GPU", 0), scheduling_strategy=strategy, max_retries=0
     )
     return task.remote(config.as_dict(), vars(resources), capture())
 

@@ -1,4 +1,4 @@
-"""What differs between the grid in a folder and the one that is asked for."""
+"""Differences between the grid in a folder and the requested one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription
 
 MAX_NAMES = 4
-"""Trials named in one line of the report."""
+"""Trials named per line."""
 
 
 @dataclass
@@ -20,15 +20,15 @@ class Changes:
 
     added: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
-    """Their folders stay; they are only no longer part of the grid."""
+    """No longer part of the grid; their folders stay."""
     changed: dict[str, list[str]] = field(default_factory=dict)
-    """What changed in each trial that has results: `name: before → now`."""
+    """By trial: `name: before → now`."""
 
     def __bool__(self) -> bool:
         return bool(self.added or self.removed or self.changed)
 
     def lines(self) -> list[str]:
-        """A readable report; trials that changed in the same way share a line."""
+        """Readable text; trials that changed in the same way share a line."""
         same: dict[tuple[str, ...], list[str]] = defaultdict(list)
         for trial, differences in self.changed.items():
             same[tuple(differences)].append(trial)
@@ -42,7 +42,7 @@ class Changes:
 
 
 def compare(folder: GridFolder, wanted: GridDescription) -> Changes:
-    """What continuing the grid in `folder` as `wanted` would change."""
+    """What resuming the grid in `folder` as `wanted` would change."""
     there = folder.description()
     before = {trial.id: trial for trial in there.trials}
     now = {trial.id: trial for trial in wanted.trials}
@@ -64,7 +64,7 @@ def compare(folder: GridFolder, wanted: GridDescription) -> Changes:
 def differences(
     before: Mapping[str, Any], now: Mapping[str, Any], place: str = "", skip: Sequence[str] = ()
 ) -> list[str]:
-    """`name: before → now` for everything that differs, nested names joined by dots."""
+    """`name: before → now` for every difference, nested names joined by dots."""
     lines = []
     for name in sorted({*before, *now} - set(skip)):
         old, new = _plain(before.get(name)), _plain(now.get(name))
@@ -76,12 +76,12 @@ def differences(
 
 
 def _plain(value: Any) -> Any:
-    """As JSON would give it back."""
+    """As read back from JSON."""
     return list(value) if isinstance(value, tuple) else value
 
 
 def _earlier(folder: GridFolder, trial: TrialDescription) -> TrialDescription | None:
-    """What the trial of this name was; a trial that was removed and comes back counts too."""
+    """The existing trial of this name, even if it was removed from the grid since."""
     try:
         return folder.trial(trial.id).description()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The Ray a grid runs on: a cluster that is joined, or this machine."""
+"""The Ray cluster of a grid: an existing one, or this machine."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from bonuslab.platform.run.ray_session import silence_notices
 
 LOCAL = "local"
 ANSWER_SECONDS = 5.0
-HINT = "`--address local` uses this machine alone; a cluster with token authentication needs RAY_AUTH_MODE=token"
+HINT = "`--address local` uses this machine only; a cluster with token authentication needs RAY_AUTH_MODE=token"
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """What a grid may use."""
+    """Resources of a grid."""
 
     address: str | None
-    """None: this machine alone."""
+    """None: this machine only."""
     cpus: float
     gpus: float
     nodes: list[dict[str, float]]
-    """CPU and GPU of each machine."""
-    grows: bool = False
-    """Whether an autoscaler may add machines; `cpus` and `gpus` are then the most there can be."""
+    """CPUs and GPUs of each machine."""
+    autoscaling: bool = False
+    """Whether machines may be added; `cpus` and `gpus` are then the maximum."""
     dashboard: str = ""
     """Address of the Ray dashboard."""
 
 
 def find_address(given: str | None) -> str | None:
-    """`--address`, RAY_ADDRESS, or the cluster that `ray start` left on this machine (`ray submit` runs us there)."""
+    """`--address`, RAY_ADDRESS, or a cluster started on this machine by `ray start` (as under `ray submit`)."""
     if given is not None:
         wanted = given
     else:
@@ -49,7 +49,7 @@ def find_address(given: str | None) -> str | None:
         return None
     if "://" in wanted:
         raise InvalidInput(
-            f"--address {wanted} cannot be used: a grid's driver runs on a machine of the cluster. Start it there with "
+            f"invalid --address {wanted}: the driver of a grid must run inside the cluster. Start it there with "
             "`ray submit` or `ray job submit` (deploy/README.md)."
         )
     return wanted
@@ -57,17 +57,17 @@ def find_address(given: str | None) -> str | None:
 
 @contextmanager
 def joined(address: str | None) -> Iterator[Cluster]:
-    """Join a cluster, or start Ray on this machine; leave or stop it at the end.
+    """Join a cluster or start Ray on this machine; disconnect or stop it at the end.
 
-    Ray that already runs in this process, a notebook's for example, is used and left running.
+    If Ray is already initialised in this process, as in a notebook, it is used and left running.
     """
     silence_notices()
     if ray.is_initialized():
-        yield _look(address, "")
+        yield _inspect(address, "")
         return
     if address is not None and ":" in address and not _answers(address):
         raise InvalidInput(f"nothing answers at --address {address}; {HINT}")
-    # Lines of the trials' processes would tear the table of the terminal; an error of theirs reaches us anyway.
+    # Output of the trials' processes would break the table in the terminal; their errors are reported anyway.
     quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
     try:
         if address is None:
@@ -77,31 +77,30 @@ def joined(address: str | None) -> Iterator[Cluster]:
     except (ConnectionError, ValueError, RuntimeError) as error:
         if address is None:
             raise
-        raise InvalidInput(f"no Ray cluster can be joined at --address {address}: {error}; {HINT}") from error
+        raise InvalidInput(f"cannot join a Ray cluster at --address {address}: {error}; {HINT}") from error
     try:
-        yield _look(address, context.dashboard_url or "")
+        yield _inspect(address, context.dashboard_url or "")
     finally:
         ray.shutdown()
 
 
 def own_node_alive() -> bool:
-    """Whether Ray still runs on the driver's own machine."""
+    """Whether Ray still runs on the driver's machine."""
     own = ray.get_runtime_context().get_node_id()
     return any(node["NodeID"] == own and node["Alive"] for node in ray.nodes())
 
 
-def _look(address: str | None, dashboard: str) -> Cluster:
+def _inspect(address: str | None, dashboard: str) -> Cluster:
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     there = [{kind: node.get(kind, 0.0) for kind in ("CPU", "GPU")} for node in nodes]
     total = {kind: sum(node[kind] for node in there) for kind in ("CPU", "GPU")}
     most = state.state.get_max_resources_from_cluster_config() or {}
-    grows = any(most.get(kind, 0) > total[kind] for kind in total)
     return Cluster(
         address,
         cpus=max(total["CPU"], most.get("CPU", 0)),
         gpus=max(total["GPU"], most.get("GPU", 0)),
         nodes=there,
-        grows=grows,
+        autoscaling=any(most.get(kind, 0) > total[kind] for kind in total),
         dashboard=f"http://{dashboard}" if dashboard else "",
     )
 

@@ -1,4 +1,4 @@
-"""The command of an experiment: plan it, run it, go on with it, and say where the results are."""
+"""The command of an experiment: plan, run or resume its grid."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bonuslab.platform.run.progress import Progress
 
 
 class ExperimentCommand:
-    """An experiment on the command line: as `python experiments/NAME.py` and, if registered, as `bonuslab NAME`."""
+    """An experiment as a command: `python experiments/NAME.py` and, if registered, `bonuslab NAME`."""
 
     experiment: Experiment
     help: str
@@ -26,9 +26,9 @@ class ExperimentCommand:
         add_arguments(parser, self.experiment)
 
     def run(self, arguments: Namespace) -> int:
-        """0: all trials finished, 1: some failed, 2: bad input, 128 + n: stopped by signal n."""
+        """0: all trials finished, 1: some failed, 128 + n: stopped by signal n."""
         given = vars(arguments)
-        check_options(given)
+        check_options(given, concurrent=1, max_retries=0)
         loading = Progress(1)
         if sys.stdout.isatty():
             loading.waiting("loading PyTorch and RLlib")
@@ -45,7 +45,7 @@ class ExperimentCommand:
         return session.plan() if "plan" in given else session.run()
 
     def main(self, words: Sequence[str] | None = None) -> int:
-        """The same without `bonuslab` in front; bad input prints one sentence and returns 2."""
+        """Run as a script; invalid input prints one sentence and returns 2."""
         parser = argparse.ArgumentParser(description=self.experiment.description)
         self.add_arguments(parser)
         try:
@@ -64,6 +64,6 @@ class ExperimentCommand:
 
 
 def _options(given: dict[str, Any]) -> dict[str, Any]:
-    """What decides how the grid is run, by the names of `SessionOptions`."""
+    """The fields of `SessionOptions`."""
     names = ("address", "concurrent", "max_retries", "storage", "tracking_uri", "fresh", "accept_changes")
     return {name: given[name] for name in names if name in given}

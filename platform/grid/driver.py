@@ -1,4 +1,4 @@
-"""Runs the unfinished trials of a grid on Ray Tune until each has finished or keeps failing."""
+"""Runs the unfinished trials of a grid on Ray Tune, with retries."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from bonuslab.platform.grid.tune_callback import GridCallback, GridStopper, Stop
 from bonuslab.platform.run.folder import GridFolder, TrialDescription
 from bonuslab.platform.run.stop_request import StopRequest
 
-SECRETS_TUNE_WOULD_PASS_ON = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SECURITY_TOKEN", "AWS_SESSION_TOKEN"}
+PROPAGATED_SECRETS = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SECURITY_TOKEN", "AWS_SESSION_TOKEN"}
 QUIET = {
-    "TUNE_DISABLE_SIGINT_HANDLER": "1",  # ours lets the trials save their work first
-    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # the recorder writes what we read
+    "TUNE_DISABLE_SIGINT_HANDLER": "1",  # our handler lets trials save their work first
+    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # the recorder writes the results
     "TUNE_WARN_INSUFFICENT_RESOURCE_THRESHOLD_S": "1e9",
-    "TUNE_GLOBAL_CHECKPOINT_S": "1e9",  # ours hold what Tune would write over and over
+    "TUNE_GLOBAL_CHECKPOINT_S": "1e9",  # the grid's folder makes Tune's own state redundant
     "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",
     "RAY_CHDIR_TO_TRIAL_DIR": "0",
     "RAY_AIR_NEW_OUTPUT": "0",
@@ -38,12 +38,12 @@ QUIET = {
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a grid is run; none of it decides what a trial is."""
+    """How a grid is run; none of it affects results."""
 
     resources: TrialResources = ONE_PROCESS
     max_retries: int = 2
     concurrent: int | None = None
-    """Trials at once; None: as many as fit."""
+    """Maximum concurrent trials; None: as many as fit."""
 
 
 @dataclass
@@ -51,24 +51,24 @@ class GridOutcome:
     """How a grid ended."""
 
     stopped: str = ""
-    """Why it stopped before its time."""
+    """Why it stopped early, if it did."""
     signal: int | None = None
     unwritten: OSError | None = None
-    """Why the last results are not on disk."""
+    """Why the last results could not be written, if so."""
 
 
 class Display(Protocol):
-    """What the driver shows; see `terminal.py`."""
+    """Where the driver shows progress; see `terminal.py`."""
 
     def refresh(self) -> None:
-        """Show where the trials stand."""
+        """Show the trials' progress."""
 
     def note(self, text: str) -> None:
-        """Say something that stays."""
+        """Print a line that stays."""
 
 
 class GridDriver:
-    """One call of `run` per process, with Ray started and the grid locked."""
+    """Needs Ray running and the grid locked; call `run` once."""
 
     def __init__(
         self,
@@ -87,14 +87,14 @@ class GridDriver:
         self._display = display
 
     def run(self) -> GridOutcome:
-        """Work until nothing is left to do, or until a signal or an unwritable folder ends it."""
+        """Run until all trials have ended, or a signal or an unwritable folder stops the grid."""
         name, relay = self._start_relay()
         stopping = Stopping(lambda: relay.stop.remote())
         for trial in self._trials:
             self._recorder[trial.id].wait(trial.total_env_steps)
         self._recorder.write()
         try:
-            with StopRequest(lambda: self._asked_to_stop(stopping)) as request:
+            with StopRequest(lambda: self._request_stop(stopping)) as request:
                 self._rounds(name, stopping)
         finally:
             for trial in self._trials:
@@ -102,12 +102,12 @@ class GridDriver:
             self._recorder.write()
         return GridOutcome(stopping.reason, request.signal, self._recorder.problem)
 
-    def _asked_to_stop(self, stopping: Stopping) -> None:
-        stopping.ask("it was asked to")
-        self._display.note("stopping: running trials save their work first (again: stop at once)")
+    def _request_stop(self, stopping: Stopping) -> None:
+        stopping.request("interrupted")
+        self._display.note("stopping: running trials save their work first (again: stop immediately)")
 
     def _rounds(self, relay: str, stopping: Stopping) -> None:
-        """Tune's loop over what is unfinished, as long as there is something worth another try."""
+        """Run Tune on unfinished trials until none is left that may be retried."""
         begun = {trial: state.attempts for trial, state in self._recorder.states().items()}
         steps = {trial: state.env_steps for trial, state in self._recorder.states().items()}
         left, rounds = list(self._trials), 0
@@ -115,28 +115,28 @@ class GridDriver:
             self._round(left, relay, stopping)
             rounds += 1
             states = self._recorder.states()
-            # A cluster of spot machines loses some many times in a long run: who has got further may go on. Tune does
-            # not try again itself if a machine is lost just before the trial starts on it.
-            worth = {
+            # On spot machines a long trial fails many times, so one that has made progress may always continue. Tune
+            # itself does not retry if a machine is lost just before a trial starts on it.
+            retried = {
                 trial
                 for trial, state in states.items()
                 if state.env_steps > steps[trial]
                 or max(rounds, state.attempts - begun[trial]) <= self._options.max_retries
             }
-            left = [trial for trial in left if states[trial.id].status != "finished" and trial.id in worth]
+            left = [trial for trial in left if states[trial.id].status != "finished" and trial.id in retried]
             steps = {trial: state.env_steps for trial, state in states.items()}
 
     def _round(self, trials: Sequence[TrialDescription], relay: str, stopping: Stopping) -> None:
         callback = GridCallback(self._recorder, stopping, self._display.refresh, self._display.note, own_node_alive)
-        orders = [trial_spec(trial, self._options.resources, relay) for trial in trials]
+        specs = [trial_spec(trial, self._options.resources, relay) for trial in trials]
         os.environ.update(QUIET)
-        logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # the recorder tells of failures
-        # Ray would write them into its logs; on a machine of ours processes inherit them anyway.
-        class_cache.ENV_VARS_TO_PROPAGATE -= SECRETS_TUNE_WOULD_PASS_ON
+        logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # the recorder reports failures
+        # Ray would write them to its logs; processes on this machine inherit them anyway.
+        class_cache.ENV_VARS_TO_PROPAGATE -= PROPAGATED_SECRETS
         with tempfile.TemporaryDirectory(prefix="bonuslab-tune-") as storage:
             tuner = tune.Tuner(
                 GridTrial,
-                param_space=tune.grid_search(orders),
+                param_space=tune.grid_search(specs),
                 tune_config=tune.TuneConfig(
                     max_concurrent_trials=self._options.concurrent,
                     reuse_actors=True,
@@ -148,7 +148,7 @@ class GridDriver:
                     storage_path=storage,
                     callbacks=[callback],
                     stop=GridStopper(stopping, callback),
-                    # Trials keep their own, which are whole or refused, and reach the driver from any machine.
+                    # Trials write their own: verified, and reaching the driver from any machine.
                     checkpoint_config=tune.CheckpointConfig(checkpoint_frequency=0, checkpoint_at_end=False),
                     failure_config=tune.FailureConfig(max_failures=self._options.max_retries),
                     verbose=0,

@@ -1,4 +1,4 @@
-"""An experiment as data: tasks × bonuses × contexts × seeds × variants at several scales, and what counts."""
+"""An experiment as data: tasks × bonuses × contexts × seeds × variants at several scales, and its metric."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.platform.grid.resources import ONE_PROCESS, TrialResources
 from bonuslab.platform.run.folder import TrialDescription
 
-# A declaration is loaded for `bonuslab --help`; PyTorch and RLlib are not, until its trials are wanted.
+# `bonuslab --help` imports this module; PyTorch and RLlib are imported only to build the trials.
 
 
 @dataclass(frozen=True)
 class Point:
-    """One combination, before it becomes a trial."""
+    """One combination of the axes."""
 
     task: str
     bonus: str
-    """As `parse` writes it."""
+    """In the canonical form of `parse`."""
     contexts: str
     seed: int
     variant: str
 
 
 Adjust = Callable[[Point], Mapping[str, Any] | None]
-"""Changes to the settings of a combination, or None to leave it out."""
+"""Changes the settings of a combination, or skips it by returning None."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much of an experiment is run."""
+    """A size of an experiment."""
 
     description: str
     tasks: Sequence[str]
@@ -40,23 +40,23 @@ class Scale:
     seeds: Sequence[int]
     contexts: Sequence[str] = ("inf",)
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"": {}})
-    """By name: hyperparameters that are changed."""
+    """Changes to the hyperparameters, by name."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Fields of `Config` and hyperparameters that all trials share: preset, algorithm, total_env_steps, …"""
     resources: TrialResources = ONE_PROCESS
-    """CPUs and GPUs of each trial."""
+    """CPUs and GPUs per trial."""
     suite: str = ""
-    """Name of the list that the tasks are, if they are one."""
+    """Name of the suite the tasks belong to, if any."""
     adjust: Adjust = lambda point: {}
     chosen: Mapping[str, Any] = field(default_factory=dict)
-    """What the user has set: it overrides everything but the hyperparameters of a variant."""
+    """Settings given by the user: they override everything but a variant's hyperparameters."""
     chosen_axes: Sequence[str] = ()
-    """Those of tasks, bonuses and contexts that the user has set."""
+    """Those of tasks, bonuses and contexts that the user has given."""
 
     def trials(self) -> list[TrialDescription]:
-        """All trials, each checked; two that are the same are refused.
+        """All trials, validated and without duplicates.
 
-        They run in this order: one seed of everything comes first, so that a grid tells something early.
+        They run in this order: seed by seed, so that early results cover the whole grid.
         """
         found: dict[str, TrialDescription] = {}
         kept: list[Point] = []
@@ -69,12 +69,12 @@ class Scale:
                 continue
             trial = self._trial(point, changes)
             if trial.id in found:
-                raise InvalidInput(f"two trials of the grid are both called {trial.id}; name each task and bonus once")
+                raise InvalidInput(f"two trials have the name {trial.id}; give each task and bonus once")
             found[trial.id] = trial
             kept.append(point)
         self._require_chosen(axes, kept)
         if not found:
-            raise InvalidInput("the selection has no trials")
+            raise InvalidInput("the selection contains no trials")
         return list(found.values())
 
     def _axes(self) -> dict[str, list[str]]:
@@ -90,14 +90,14 @@ class Scale:
         }
 
     def _require_chosen(self, axes: Mapping[str, Sequence[str]], points: Sequence[Point]) -> None:
-        """Refuse what the user has chosen and `adjust` has left without a trial."""
+        """Reject user-given values for which `adjust` skipped every trial."""
         used = {value for point in points for value in (point.task, point.contexts, point.bonus)}
         for axis in self.chosen_axes:
             for value in axes[axis]:
                 if value not in used:
                     raise InvalidInput(
-                        f"--{axis} {value} has no trial: this experiment chooses which of its tasks, contexts and "
-                        "bonuses go together; --plan shows them"
+                        f"--{axis} {value} has no trial: this experiment does not combine all tasks, contexts and "
+                        "bonuses; --plan lists its trials"
                     )
 
     def _trial(self, point: Point, changes: Mapping[str, Any]) -> TrialDescription:
@@ -120,20 +120,20 @@ class Scale:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A named sweep. Its file declares one and calls `main`."""
+    """A named sweep."""
 
     name: str
-    """Name of its file, and of its grids."""
+    """Name of its file, and prefix of its grids."""
     description: str
     scales: Mapping[str, Scale]
     default_scale: str
     metric: str
-    """Column of progress.csv that trials are compared by."""
+    """Column of progress.csv to compare trials by."""
     suites: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Named lists of tasks for `--suite`."""
 
     def scale(self, name: str) -> Scale:
-        """One of its scales."""
+        """A scale by name."""
         if name not in self.scales:
             raise unknown("scale", name, self.scales)
         return self.scales[name]
@@ -145,7 +145,7 @@ class Experiment:
         settings: Mapping[str, Any] | None = None,
         **axes: Any,
     ) -> Scale:
-        """A scale with some axes (`tasks`, `bonuses`, `seeds`, `contexts`, `resources`) replaced, and settings."""
+        """A scale with fields (`tasks`, `bonuses`, `seeds`, `contexts`, `resources`) and settings replaced."""
         base = self.scale(scale)
         if suite is not None:
             if suite not in self.suites:

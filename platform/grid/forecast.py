@@ -1,4 +1,4 @@
-"""What a grid needs before it is started: processors, hours and disk; and whether it can be had."""
+"""Predicts the processors, hours and disk space that a grid needs, and whether they are available."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ KINDS = ("CPU", "GPU")
 
 @dataclass(frozen=True)
 class PlannedTrial:
-    """A trial and what is predicted of it."""
+    """A trial with its forecast."""
 
     description: TrialDescription
     steps: int
     rows: int
     speed: Speed | None
-    """Measured with its bonus on the first task of the grid; None where nothing was measured."""
+    """Measured with its bonus on the grid's first task; None if not measured."""
     checkpoint_bytes: int
 
     @property
     def seconds(self) -> float:
-        """How long it will run."""
+        """Predicted duration."""
         if self.speed is None:
             return math.inf
         return self.speed.seconds_to_start + self.steps / self.speed.steps_per_second
@@ -43,17 +43,17 @@ class PlannedTrial:
 
 @dataclass(frozen=True)
 class Forecast:
-    """A whole grid."""
+    """Forecast of a whole grid."""
 
     trials: list[PlannedTrial]
     resources: TrialResources
     cluster: Cluster
     slots: int
-    """Trials at once."""
+    """Concurrent trials."""
 
     @property
     def seconds(self) -> float:
-        """Until the last trial ends: they start in order, each where one has ended."""
+        """Time until the last trial ends; trials start in order as slots become free."""
         ends = [0.0] * self.slots
         for trial in self.trials:
             ends.sort()
@@ -62,18 +62,18 @@ class Forecast:
 
     @property
     def checkpoint_bytes(self) -> int:
-        """One of each trial, and a second one of those that run."""
+        """One checkpoint per trial, and `KEPT_CHECKPOINTS` per running trial."""
         sizes = [trial.checkpoint_bytes for trial in self.trials]
         return sum(sizes) + (KEPT_CHECKPOINTS - 1) * self.slots * max(sizes, default=0)
 
     @property
     def other_bytes(self) -> int:
-        """Rows and videos, and the same again in MLflow."""
+        """Rows and videos, stored twice: in the folder and in MLflow."""
         return sum(2 * (trial.rows * BYTES_PER_ROW + BYTES_PER_VIDEO) for trial in self.trials)
 
 
 class Kinds:
-    """The kinds of trials in a grid, each represented by its bonus and hyperparameters on the grid's first task."""
+    """The kinds of trials in a grid; see `kind_of`."""
 
     def __init__(self, trials: Sequence[TrialDescription]) -> None:
         self._first = trials[0]
@@ -83,22 +83,22 @@ class Kinds:
                 self._found[key] = Config.from_dict(kind_of(trial, self._first))
 
     def key(self, trial: TrialDescription) -> str:
-        """The same for trials of the same kind."""
+        """Equal for trials of the same kind."""
         return json.dumps(kind_of(trial, self._first), sort_keys=True)
 
     def known(self, calibration: Calibration) -> dict[str, Speed | None]:
-        """What was measured of each kind, by its key."""
+        """Cached measurements by key."""
         return {key: calibration.known(kind) for key, kind in self._found.items()}
 
     def unknown(self, calibration: Calibration) -> list[Config]:
-        """What has to be measured first."""
+        """Kinds that have not been measured."""
         return [kind for kind in self._found.values() if calibration.known(kind) is None]
 
 
 def planned(
     trials: Sequence[TrialDescription], kinds: Kinds, calibration: Calibration, checkpoint_bytes: int = 0
 ) -> list[PlannedTrial]:
-    """Trials with what is known of their speed; `checkpoint_bytes` is the size where nothing was measured."""
+    """Trials with their forecasts; `checkpoint_bytes` is used for kinds that were not measured."""
     speeds = kinds.known(calibration)
     found = []
     for trial in trials:
@@ -109,41 +109,40 @@ def planned(
 
 
 def processor_problem(trials: Sequence[TrialDescription], resources: TrialResources, cluster: Cluster) -> str | None:
-    """Why not even one trial can be placed: Ray would wait for machines without an end."""
+    """Why not even one trial fits, if so: Ray would wait for resources forever."""
     bundles = resources.request(trials[0].config).bundles
     there = dict(zip(KINDS, (cluster.cpus, cluster.gpus), strict=True))
     for kind in KINDS:
         needed = sum(bundle.get(kind, 0.0) for bundle in bundles)
         largest = max(bundle.get(kind, 0.0) for bundle in bundles)
-        where = (
-            "this machine has" if cluster.address is None else "the cluster can have" if cluster.grows else "there are"
-        )
         if needed > there[kind]:
+            where = "this machine has" if cluster.address is None else "the cluster has at most"
             return (
-                f"a trial needs {needed:g} {kind}s, but {where} {there[kind]:g}; --cpus-per-trial and --gpus-per-trial"
+                f"a trial needs {needed:g} {kind}s, but {where} {there[kind]:g}; "
+                "change --cpus-per-trial or --gpus-per-trial"
             )
-        if not cluster.grows and largest > max(node[kind] for node in cluster.nodes):
-            return f"a trial needs {largest:g} {kind}s in one machine, and no machine has as many"
+        if not cluster.autoscaling and largest > max(node[kind] for node in cluster.nodes):
+            return f"a trial needs {largest:g} {kind}s on one machine, and no machine has that many"
     return None
 
 
 def disk_problem(forecast: Forecast, folder: Path, storage: str | None) -> str | None:
-    """Why the disk is too small; a store behind a URI is taken to be large enough."""
+    """Why the disk is too small, if so; object stores are assumed to be large enough."""
     needs: dict[Path, int] = {_existing(folder): forecast.other_bytes}
     if storage is None or "://" not in storage:
-        place = _existing(folder if storage is None else Path(storage))
-        needs[place] = needs.get(place, 0) + forecast.checkpoint_bytes
-    for place, needed in needs.items():
-        free = shutil.disk_usage(place).free
+        path = _existing(folder if storage is None else Path(storage))
+        needs[path] = needs.get(path, 0) + forecast.checkpoint_bytes
+    for path, needed in needs.items():
+        free = shutil.disk_usage(path).free
         if needed > free:
-            return f"the grid needs about {gigabytes(needed)} in {place}, where {gigabytes(free)} are free"
+            return f"the grid needs about {gigabytes(needed)} in {path}, where {gigabytes(free)} are free"
     return None
 
 
 def slots_for(
     trials: Sequence[TrialDescription], resources: TrialResources, cluster: Cluster, concurrent: int | None = None
 ) -> int:
-    """Trials that fit at once, at most as many as there are or as are wanted."""
+    """Number of trials that run concurrently: as many as fit, at most `concurrent`."""
     bundles = resources.request(trials[0].config).bundles
     slots = len(trials) if concurrent is None else min(len(trials), concurrent)
     for kind, there in zip(KINDS, (cluster.cpus, cluster.gpus), strict=True):
@@ -154,7 +153,7 @@ def slots_for(
 
 
 def gigabytes(number: float) -> str:
-    """A size for people."""
+    """A size in GB or MB."""
     return f"{number / 1e9:,.1f} GB" if number >= 1e8 else f"{number / 1e6:,.0f} MB"
 
 

@@ -1,4 +1,4 @@
-"""`--plan`: the trials of a grid, what they need and how long they will take, as text."""
+"""`--plan`: the trials of a grid, with the time and resources they need, as text."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from bonuslab.platform.pictures.table import print_table
 from bonuslab.platform.run.progress import duration
 
 MAX_ROWS = 40
-"""A larger grid is shown by bonus alone."""
+"""A larger grid is grouped by bonus only."""
 HEADERS = ("bonus", "scope", "task", "contexts", "seeds", "steps", "steps/s", "time per trial")
 NUMBERS = HEADERS[4:]
 
 
 def print_plan(forecast: Forecast, measured_on: str, file: TextIO | None = None) -> None:
-    """Print the table and what it sums up to."""
+    """Print the table and the totals."""
     file = file or sys.stdout
     groups = _grouped(forecast.trials, ("bonus", "variant", "contexts", "task"))
     if len(groups) > MAX_ROWS:
@@ -33,23 +33,23 @@ def summary(forecast: Forecast, measured_on: str) -> list[str]:
     trials, slots = forecast.trials, forecast.slots
     steps = sum(trial.steps for trial in trials)
     lines = [
-        f"{len(trials)} trials, {steps:,} steps; {forecast.resources} each, {slots} at once on "
+        f"{len(trials)} trials, {steps:,} steps; {forecast.resources} per trial, {slots} concurrently on "
         f"{describe(forecast.cluster)}"
     ]
     if all(trial.speed for trial in trials):
         time, hours = duration(forecast.seconds), forecast.seconds / 3600
-        lines.append(f"time   {time} ({hours:,.1f} hours), from training every bonus a little on {measured_on}")
+        lines.append(f"time   {time} ({hours:,.1f} hours), measured by training every bonus briefly on {measured_on}")
         checkpoints, others = gigabytes(forecast.checkpoint_bytes), gigabytes(forecast.other_bytes)
         lines.append(f"disk   {checkpoints} of checkpoints and {others} of results")
     return lines
 
 
 def describe(cluster: Cluster) -> str:
-    """Where it runs, in words."""
+    """The cluster in one phrase."""
     size = f"{cluster.cpus:g} CPUs and {cluster.gpus:g} GPUs"
     if cluster.address is None:
         return f"this machine ({size})"
-    return f"the cluster at {cluster.address} ({'up to ' if cluster.grows else ''}{size})"
+    return f"the cluster at {cluster.address} ({'up to ' if cluster.autoscaling else ''}{size})"
 
 
 def _row(members: Sequence[PlannedTrial]) -> list[str]:

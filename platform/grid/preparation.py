@@ -1,4 +1,4 @@
-"""A grid's folder made ready to be run: new, continued, changed with consent, or begun afresh."""
+"""Prepares a grid's folder: new, resumed, with accepted changes, or started over."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from bonuslab.platform.run.redaction import redacted
 from bonuslab.platform.run.versions import git_commit, versions
 
 ASIDE = "aside"
-"""Folder for results of trials whose settings were changed."""
+"""Folder for earlier results of trials whose settings have changed."""
 
 
 class ClaimedFolder:
-    """A locked folder, and the grid that it will hold. Nothing in it has changed before `write`."""
+    """A locked folder and the grid to put there. Nothing in it changes before `write`."""
 
     def __init__(self, path: Path, wanted: GridDescription, fresh: bool, accept_changes: bool) -> None:
         self.folder = GridFolder(path)
@@ -49,7 +49,7 @@ class ClaimedFolder:
             raise
 
     def unfinished(self) -> list[TrialDescription]:
-        """Trials that are still to be run, those that failed before included."""
+        """Trials left to run, including those that failed before."""
         if self._fresh:
             return self.description.trials
         done = {
@@ -60,13 +60,13 @@ class ClaimedFolder:
         return [trial for trial in self.description.trials if trial.id not in done]
 
     def write(self, plugins: Sequence[str] = ()) -> None:
-        """Bring the folder to what is wanted, with copies of the user's plugins."""
+        """Write the grid and copies of the user's plugins."""
         path = self.folder.path
         try:
             if self._fresh and (path / GRID_FILE).exists():
-                self._set_aside()
+                self._move_grid_aside()
             if self._changes.changed:
-                self._put_aside()
+                self._move_changed_trials_aside()
             self.description.commands.append(this_command())
             for plugin in plugins:
                 copy_plugin(plugin, self.folder.plugins)
@@ -75,7 +75,7 @@ class ClaimedFolder:
             raise InvalidInput(f"{path} cannot be written to: {error.strerror or error}") from error
 
     def release(self) -> None:
-        """Unlock it; a folder that was made for nothing goes away."""
+        """Unlock the folder; remove it if it is new and still empty."""
         self.folder.release()
         if self._is_new:
             with suppress(OSError):
@@ -86,15 +86,15 @@ class ClaimedFolder:
         self._changes = changes = compare(self.folder, wanted)
         if changes and not accept_changes:
             raise InvalidInput(
-                f"the grid in {self.folder.path} has other settings than this command:\n"
+                f"the grid in {self.folder.path} has different settings:\n"
                 + "\n".join(changes.lines())
-                + "\nNothing was started. --accept-changes goes on with the new settings (unchanged trials keep their "
-                f"results, those of changed ones are kept in {self.folder.path / ASIDE}), --fresh begins anew, --out "
-                "uses another folder."
+                + "\nNothing was started. Use --accept-changes to resume with the new settings (unchanged trials keep "
+                f"their results; those of changed ones move to {self.folder.path / ASIDE}), --fresh to start over, or "
+                "--out for another folder."
             )
         commit = there.commands[-1].get("git_commit") if there.commands else git_commit()
         if changes:
-            self.notes += ["going on with changed settings:", *changes.lines()]
+            self.notes += ["resuming with changed settings:", *changes.lines()]
         elif commit != git_commit():
             self.notes.append(f"the grid was last run at commit {commit}; the code has changed since")
         generations = dict(there.options.get("generations", {}))
@@ -103,31 +103,31 @@ class ClaimedFolder:
         kept = {"id": there.options.get("id", wanted.options["id"]), "generations": generations}
         return replace(wanted, commands=there.commands, options={**there.options, **wanted.options, **kept})
 
-    def _put_aside(self) -> None:
+    def _move_changed_trials_aside(self) -> None:
         aside = self.folder.path / ASIDE / _stamp()
         aside.mkdir(parents=True)
         for trial in self._changes.changed:
             os.replace(self.folder.trial(trial).path, aside / trial)
         self.notes.append(f"earlier results of {len(self._changes.changed)} changed trials are in {aside}")
 
-    def _set_aside(self) -> None:
+    def _move_grid_aside(self) -> None:
         path = self.folder.path
         aside = path.with_name(f"{path.name}.{_stamp()}")
         os.replace(path, aside)
-        self.notes.append(f"the grid that was there is now in {aside}")
+        self.notes.append(f"the previous grid is now in {aside}")
         before, self.folder = self.folder, GridFolder(path)
         self.folder.lock()
         before.release()
 
 
 def with_id(description: GridDescription) -> GridDescription:
-    """A description with an identity of its own, by which its checkpoints are found in a shared store."""
+    """The description with a unique id, which names its checkpoints in shared storage."""
     description.options["id"] = uuid.uuid4().hex[:12]
     return description
 
 
 def places(folder: GridFolder, description: GridDescription, storage: str | None) -> Places:
-    """Where the trials keep their checkpoints."""
+    """Where the trials store their checkpoints."""
     generations: dict[str, int] = description.options.get("generations", {})
     names = {
         trial.id: trial.id if trial.id not in generations else f"{trial.id}.{generations[trial.id]}"
@@ -140,7 +140,7 @@ def places(folder: GridFolder, description: GridDescription, storage: str | None
 
 
 def this_command() -> dict[str, Any]:
-    """The command that is running, when, and with which code; no secrets."""
+    """The current command, time, code version and hardware; without secrets."""
     words = [Path(sys.argv[0]).name, *sys.argv[1:]]
     machine = this_machine()
     return {
@@ -157,12 +157,12 @@ def _stamp() -> str:
 
 
 def _require_usable(path: Path) -> None:
-    """Refuse a folder that holds something else, or that nothing can be written to."""
+    """Reject a folder that contains something else or cannot be written to."""
     if path.exists() and not path.is_dir():
-        raise InvalidInput(f"--out {path} cannot be used: it is a file")
+        raise InvalidInput(f"invalid --out {path}: it is a file")
     path.mkdir(parents=True, exist_ok=True)
     if not (path / GRID_FILE).exists() and any(item.name != GRID_FILE for item in path.iterdir()):
-        raise InvalidInput(f"--out {path} cannot be used: the folder is not empty and holds no grid")
+        raise InvalidInput(f"invalid --out {path}: the folder is not empty and contains no grid")
     probe = path / ".bonuslab-was-here"
     probe.write_text("")
     probe.unlink()

@@ -1,4 +1,4 @@
-"""The records of all trials of a grid; what cannot be written is kept in memory and tried again."""
+"""The records of all trials of a grid; what cannot be written is kept in memory and retried."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from bonuslab.platform.run.state import TrialState
 
 
 class Recorder:
-    """All trials of a grid. Only the driver has one, under the grid's lock."""
+    """All trials of a grid. Only the driver, which holds the grid's lock, may have one."""
 
     def __init__(self, folder: GridFolder) -> None:
         self._records = {trial.id: TrialRecord(trial) for trial in folder.trials()}
         self.problem: OSError | None = None
         """Why the last attempt to write failed."""
         self.failing_since: float | None = None
-        """When writing began to fail, on the monotonic clock."""
+        """When writing started to fail, by the monotonic clock."""
 
     def __getitem__(self, trial: str) -> TrialRecord:
         return self._records[trial]
 
     def states(self) -> dict[str, TrialState]:
-        """Where every trial stands."""
+        """The state of every trial."""
         return {trial: record.state for trial, record in self._records.items()}
 
     def write(self) -> bool:
-        """Write everything that is not on disk yet; whether all of it is there now."""
+        """Write everything that is not on disk yet; returns whether that succeeded."""
         problem = None
         for record in self._records.values():
             try:

@@ -1,7 +1,7 @@
-"""What trials ask of the machine the grid was started on: keep a checkpoint, keep pictures, is it time to stop?
+"""An actor on the driver's machine that stores trials' checkpoints and pictures and relays stop requests.
 
-One small actor beside the driver. Trials on other machines send their checkpoints through it, so that a cluster needs
-no shared disk; with `--storage` they write there themselves.
+Trials on other machines send their checkpoints through it, so that a cluster needs no shared disk; with `--storage`
+they write there directly.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from bonuslab.platform.run.state import write_bytes
 
 @dataclass(frozen=True)
 class Places:
-    """Where the trials of a grid keep their checkpoints."""
+    """Where the trials of a grid store their checkpoints."""
 
     root: str
     """A path or URI."""
     shared: bool
-    """Whether every machine of the cluster reaches it."""
+    """Whether every machine of the cluster can access it."""
     names: dict[str, str]
-    """Folder below `root` by trial."""
+    """Folder below `root`, by trial."""
 
     def of(self, trial: str) -> str:
-        """The place of one trial."""
+        """Path or URI of one trial's checkpoints."""
         return f"{self.root}/{self.names[trial]}"
 
 
 class Relay:
-    """Runs as a Ray actor on the driver's machine and ends with the driver."""
+    """A Ray actor on the driver's machine that ends with the driver."""
 
     def __init__(self, grid: str, places: Places) -> None:
         self._folder = GridFolder(Path(grid))
@@ -44,37 +44,37 @@ class Relay:
         self._stopping = False
 
     def place_for(self, trial: str, node: str) -> str | None:
-        """Where a trial that runs on `node` can keep its checkpoints by itself; None: it must send them here."""
+        """Where a trial on `node` can store its checkpoints itself; None if it must send them here."""
         return self._places.of(trial) if self._places.shared or node == self._node else None
 
     def stop(self) -> None:
-        """Ask all trials to save what they have and end."""
+        """Ask all trials to save their work and end."""
         self._stopping = True
 
     def stopping(self) -> bool:
-        """Whether they should."""
+        """Whether a stop was requested."""
         return self._stopping
 
     def save_checkpoint(self, trial: str, steps: int, data: bytes, last: bool) -> list[str]:
-        """Keep a checkpoint that was sent here."""
+        """Store a checkpoint sent by a trial."""
         with tempfile.TemporaryDirectory() as scratch:
             folder = unpack(data, Path(scratch) / "checkpoint")
             return CheckpointStore(self._places.of(trial)).save(steps, folder, last)
 
     def newest_checkpoint(self, trial: str) -> tuple[str, bytes, list[str]]:
-        """Name and content of the newest whole checkpoint, both empty without one; what is wrong with newer ones."""
+        """Name and content of the newest intact checkpoint (empty if none), and problems with newer ones."""
         with tempfile.TemporaryDirectory() as scratch:
             folder, problems = CheckpointStore(self._places.of(trial)).newest(Path(scratch))
             return ("", b"", problems) if folder is None else (folder.name, pack(folder), problems)
 
     def save_pictures(self, trial: str, pictures: dict[str, bytes]) -> None:
-        """Keep pictures of a trained policy, by file name."""
+        """Store pictures of the trained policy, by file name."""
         for name, data in pictures.items():
             write_bytes(self._folder.trial(trial).path / name, data)
 
 
 class RelayedCheckpoints:
-    """Checkpoints that the relay keeps for a trial on another machine."""
+    """Checkpoints of a trial on another machine, stored by the relay."""
 
     def __init__(self, relay: Any, trial: str) -> None:
         self._relay = relay
@@ -91,7 +91,7 @@ class RelayedCheckpoints:
 
 
 def checkpoints_of(relay: Any, trial: str) -> Checkpoints:
-    """The checkpoints of a trial that runs in this process."""
+    """The checkpoint store for a trial in this process."""
     node = ray.get_runtime_context().get_node_id()
     place = ray.get(relay.place_for.remote(trial, node))
     return RelayedCheckpoints(relay, trial) if place is None else CheckpointStore(place)

@@ -1,4 +1,4 @@
-"""CPUs and GPUs of one trial, and RLlib's configuration of a trial that has them."""
+"""CPUs and GPUs per trial, and the RLlib configuration for them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
     from bonuslab.platform.run.config import Config
 
-# A declaration of an experiment loads this module for `--help`; RLlib is imported once trials are wanted.
+# `bonuslab --help` imports this module; RLlib is imported only to build the trials.
 
 SECONDS_PER_ITERATION = 2.0
-"""Least time between two rows of a trial with workers; in serial mode there is none."""
+"""Minimum time per iteration with workers; serial mode has no minimum."""
 GPU_SETTINGS = ("num_gpus_per_learner", "num_gpus_for_bonus")
-"""Fractions of one GPU: a trial that has only a fraction of a GPU gets that much of them."""
+"""Scaled down if a trial has only a fraction of a GPU."""
 
 
 @dataclass(frozen=True)
 class TrialResources:
-    """CPUs and GPUs of a trial. One CPU means one process: most steps per CPU, and bit-for-bit reproducible."""
+    """CPUs and GPUs of a trial. With one CPU it runs in one process: most steps per CPU, bit-for-bit reproducible."""
 
     cpus: int = 1
     gpus: float = 0.0
@@ -32,15 +32,15 @@ class TrialResources:
         if self.cpus < 1 or self.gpus < 0:
             raise InvalidInput(f"a trial cannot have {self.cpus} CPUs and {self.gpus:g} GPUs")
         if self.gpus and self.serial:
-            raise InvalidInput("a trial with one CPU runs in one process, which does not use a GPU; give it more CPUs")
+            raise InvalidInput("a trial with one CPU runs in one process, which uses no GPU; give it more CPUs")
 
     @property
     def serial(self) -> bool:
-        """Whether the trial is one process."""
+        """Whether the trial runs in one process."""
         return self.cpus == 1
 
     def configure(self, config: Config) -> Any:
-        """RLlib's configuration of a trial with these resources, whatever else the cluster has."""
+        """The RLlib configuration of a trial with these resources."""
         from bonuslab.algorithms.catalogue import find
 
         rllib_config = config.rllib()
@@ -52,7 +52,7 @@ class TrialResources:
         return rllib_config.reporting(min_time_s_per_iteration=SECONDS_PER_ITERATION)
 
     def request(self, config: Mapping[str, Any]) -> PlacementGroupFactory:
-        """What Ray has to reserve for a trial with the configuration of its description."""
+        """The placement group of a trial, given the configuration in its description."""
         from ray.tune.execution.placement_groups import PlacementGroupFactory
 
         from bonuslab.platform.run.config import Config

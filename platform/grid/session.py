@@ -1,4 +1,4 @@
-"""One call of an experiment's command: planned, or run from the first check to the report."""
+"""One invocation of an experiment's command: `plan`, or `run` from the first check to the report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bonuslab.platform.grid.forecast import (
     slots_for,
 )
 from bonuslab.platform.grid.plan_table import describe, print_plan
-from bonuslab.platform.grid.preparation import ClaimedFolder, with_id, places
+from bonuslab.platform.grid.preparation import ClaimedFolder, places, with_id
 from bonuslab.platform.grid.recorder import Recorder
 from bonuslab.platform.grid.terminal import GridTable
 from bonuslab.platform.run.checkpoints import require_writable
@@ -36,14 +36,14 @@ from bonuslab.platform.tracking.store import OPTION as TRACKING_OPTION
 from bonuslab.platform.tracking.store import absolute_database, check_tracking_uri
 
 SYNC_SECONDS = 120.0
-"""How long the end of a grid waits for the tracking server; what is missing then is delivered by `bonuslab track`."""
+"""How long a finished grid waits for the tracking server; `bonuslab track` syncs the rest."""
 STOPPED_SYNC_SECONDS = 10.0
-"""The same after Ctrl-C."""
+"""The same for a stopped grid."""
 
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """How a grid is run; the command line's words."""
+    """How a grid is run; named as on the command line."""
 
     address: str | None = None
     concurrent: int | None = None
@@ -55,7 +55,7 @@ class SessionOptions:
 
 
 class GridSession:
-    """What is wanted, checked; `plan` or `run` does it."""
+    """A validated request for a grid."""
 
     def __init__(
         self,
@@ -80,13 +80,14 @@ class GridSession:
             self._options = replace(self._options, tracking_uri=absolute_database(uri))
 
     def plan(self) -> int:
-        """Print what the grid would be; 2 if it cannot be run here."""
+        """Print the trials and what they need; an error if the grid cannot run here."""
         self._wait("joining Ray" if self._address else "starting Ray")
         with joined(self._address) as cluster:
             calibration, kinds = Calibration(cluster, self._resources), Kinds(self._trials)
             problem = processor_problem(self._trials, self._resources, cluster)
             unknown = kinds.unknown(calibration)
-            now = Cluster(cluster.address, *_there_now(cluster), cluster.nodes)
+            cpus, gpus = (sum(node[kind] for node in cluster.nodes) for kind in ("CPU", "GPU"))
+            now = Cluster(cluster.address, cpus, gpus, cluster.nodes)
             if unknown and processor_problem(self._trials, self._resources, now) is None:
                 calibration.measure(unknown, self._wait)
             forecast = self._forecast(cluster, planned(self._trials, kinds, calibration))
@@ -94,11 +95,11 @@ class GridSession:
             print_plan(forecast, short_task(self._trials[0].config["task"]))
             problem = problem or disk_problem(forecast, self._path, self._options.storage)
         if problem:
-            raise InvalidInput(f"this grid cannot be run: {problem}")
+            raise InvalidInput(f"this grid cannot run: {problem}")
         return 0
 
     def run(self) -> int:
-        """Run what is unfinished, write the report, and say how it went."""
+        """Run unfinished trials, write the report and print a summary."""
         if self._options.storage is not None:
             require_writable(self._options.storage)
         claimed = ClaimedFolder(self._path, self._description(), self._options.fresh, self._options.accept_changes)
@@ -106,7 +107,7 @@ class GridSession:
             unfinished = claimed.unfinished()
             if not unfinished:
                 claimed.write(self._plugins)
-                self._tell(claimed.notes)
+                _print_lines(claimed.notes)
                 return self._finish(claimed.folder, GridOutcome(), self._follower(claimed.folder))
             self._wait("joining Ray" if self._address else "starting Ray")
             with joined(self._address) as cluster:
@@ -126,12 +127,12 @@ class GridSession:
         folder = claimed.folder
         done = len(claimed.description.trials) - len(unfinished)
         print(f"{self._experiment.name}, scale {self._scale_name}: {len(self._trials)} trials in {folder.path}", end="")
-        print(f", {done} of them finished before" if done else "")
+        print(f", {done} already finished" if done else "")
         print(
             f"on {describe(cluster)}, {self._resources} per trial; watch with `bonuslab board {folder.path}`",
             flush=True,
         )
-        self._tell(claimed.notes)
+        _print_lines(claimed.notes)
         recorder = Recorder(folder)
         slots = slots_for(unfinished, self._resources, cluster, self._options.concurrent)
         table = GridTable(claimed.description.trials, recorder, self._experiment.metric, slots)
@@ -148,12 +149,12 @@ class GridSession:
         return outcome, follower
 
     def _finish(self, folder: GridFolder, outcome: GridOutcome, follower: Follower) -> int:
-        """The report, the last numbers to MLflow, and how it went."""
+        """Write the report, sync to MLflow and print a summary."""
         if outcome.stopped:
             follower.stop(STOPPED_SYNC_SECONDS)
             return self._stopped(folder, outcome, follower)
         page = self._report(folder)
-        self._wait("delivering to MLflow")
+        self._wait("syncing to MLflow")
         follower.start()
         follower.stop(SYNC_SECONDS)
         self._display.clear()
@@ -162,14 +163,13 @@ class GridSession:
             print(f"  report    {page}")
         print(f"  tracking  {follower.summary()}")
         print(f"  compare   bonuslab ui {folder.path}")
-        print(f"  look      bonuslab board {folder.path}")
-        print(f"  again     bonuslab report {folder.path}")
+        print(f"  browse    bonuslab board {folder.path}")
         return 1 if failed else 0
 
     def _stopped(self, folder: GridFolder, outcome: GridOutcome, follower: Follower) -> int:
-        print(f"the grid in {folder.path} has stopped: {outcome.stopped}. The same command goes on with it.")
+        print(f"the grid in {folder.path} has stopped: {outcome.stopped}. Run the same command again to resume.")
         if outcome.unwritten is not None:
-            print(f"not everything could be written ({outcome.unwritten}): what is missing will be trained again")
+            print(f"some results could not be written ({outcome.unwritten}) and will be trained again")
         print(f"  tracking  {follower.summary()}")
         return 128 + outcome.signal if outcome.signal is not None else 1
 
@@ -179,9 +179,9 @@ class GridSession:
         self._wait("writing the report")
         try:
             return write_report(folder)
-        except Exception as error:  # the trials are done whatever happens to their report
+        except Exception as error:  # a failed report must not fail the grid
             self._display.clear()
-            print(f"no report: {error}; `bonuslab report {folder.path}` writes it", file=sys.stderr)
+            print(f"no report: {error}; write it with `bonuslab report {folder.path}`", file=sys.stderr)
             return None
         finally:
             self._display.clear()
@@ -203,16 +203,16 @@ class GridSession:
         if problem is None:
             calibration, kinds = Calibration(cluster, self._resources), Kinds(trials)
             unknown = kinds.unknown(calibration)
-            # The bonus with the longest name has the most models in its checkpoint.
+            # The longest expression has the most models, hence the largest checkpoint.
             largest = max(unknown, key=lambda kind: len(kind.bonus), default=None)
             size = 0
             if largest is not None:
-                self._wait("checking the disk")
+                self._wait("checking disk space")
                 size = calibration.checkpoint_bytes(largest)
             forecast = self._forecast(cluster, planned(trials, kinds, calibration, size))
             problem = disk_problem(forecast, self._path, self._options.storage)
         if problem:
-            raise InvalidInput(f"this grid cannot be run: {problem}")
+            raise InvalidInput(f"this grid cannot run: {problem}")
 
     def _forecast(self, cluster: Cluster, trials: list[PlannedTrial]) -> Forecast:
         descriptions = [trial.description for trial in trials]
@@ -223,17 +223,14 @@ class GridSession:
         if sys.stdout.isatty():
             self._display.waiting(what)
 
-    def _tell(self, notes: Sequence[str]) -> None:
-        for note in notes:
-            print(note, flush=True)
 
-
-def _there_now(cluster: Cluster) -> tuple[float, float]:
-    return sum(node["CPU"] for node in cluster.nodes), sum(node["GPU"] for node in cluster.nodes)
+def _print_lines(lines: Sequence[str]) -> None:
+    for line in lines:
+        print(line, flush=True)
 
 
 def _summarise(folder: GridFolder) -> int:
-    """Print how the trials ended; the number of those that did not finish."""
+    """Print how the trials ended; returns the number of unfinished ones."""
     states = {trial.id: trial.state() for trial in folder.trials()}
     finished = [state for state in states.values() if state.status == "finished"]
     spent = duration(sum(state.wall_seconds for state in states.values()))

@@ -1,4 +1,4 @@
-"""One trial in this process: a grid of one, with the files and the training loop of every other."""
+"""One trial in this process: a grid of one, with the same files and training loop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import torch
 from ray.exceptions import RayTaskError
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.grid.preparation import ClaimedFolder, with_id, places, this_command
+from bonuslab.platform.grid.preparation import ClaimedFolder, places, this_command, with_id
 from bonuslab.platform.grid.resources import SECONDS_PER_ITERATION
 from bonuslab.platform.pictures.trial_pictures import pictures_of
 from bonuslab.platform.run.checkpoints import CheckpointStore
@@ -27,17 +27,17 @@ from bonuslab.platform.run.ray_session import cluster_address, ray_session, requ
 from bonuslab.platform.run.record import TrialRecord
 from bonuslab.platform.run.state import write_bytes
 from bonuslab.platform.run.stop_request import StopRequest
-from bonuslab.platform.run.training import TrialReport, Row, Training
+from bonuslab.platform.run.training import Row, Training, TrialReport
 
 EXPERIMENT = "train"
-"""What a grid of `bonuslab train` says its experiment is."""
+"""Experiment name of a grid made by `bonuslab train`."""
 METRIC = "episode_return"
 MAY_CHANGE = ("total_env_steps", "resources", "checkpoint_every_steps", "evaluate_every_steps")
-"""What may change when a run is resumed; the rest decides what the run is."""
+"""What may change when a run is resumed; everything else defines the run."""
 
 
-class TrainingFailed(RuntimeError):  # noqa: N818 (it reads as what it is)
-    """Training raised; the text is the error's own and names the last good checkpoint."""
+class TrainingFailed(RuntimeError):  # noqa: N818 (reads better)
+    """Training raised an error; the message includes it and the last good checkpoint."""
 
 
 @dataclass
@@ -47,11 +47,11 @@ class RunOutcome:
     row: Row
     """The last row of progress.csv."""
     stopped_by: int | None
-    """Number of the signal that stopped it; None where it reached its last step."""
+    """The signal that stopped it; None if it finished."""
 
 
 class SingleRun:
-    """A run whose folder is locked; `train` trains it in this process, `release` unlocks it."""
+    """A run with a locked folder: `train` it in this process, then `release` it."""
 
     def __init__(self, folder: GridFolder, description: GridDescription, new: bool) -> None:
         self.folder = folder
@@ -61,10 +61,10 @@ class SingleRun:
 
     @classmethod
     def begin(cls, config: Config, path: Path | None = None) -> SingleRun:
-        """A new run, in a folder below runs/ unless `path` is given."""
+        """Create a run, below runs/ unless `path` is given."""
         path = default_path(config) if path is None else Path(path)
         if (path / GRID_FILE).exists():
-            raise InvalidInput(f"{path} holds a run already; resume it (--resume {path}) or choose another folder")
+            raise InvalidInput(f"{path} already contains a run; resume it (--resume {path}) or choose another folder")
         options = {"metric": METRIC}
         wanted = with_id(GridDescription(path.name, EXPERIMENT, "", [describe_trial(config)], options=options))
         claimed = ClaimedFolder(path, wanted, fresh=False, accept_changes=False)
@@ -73,7 +73,7 @@ class SingleRun:
 
     @classmethod
     def resume(cls, folder: GridFolder, **changes: Any) -> SingleRun:
-        """A run that was begun before; `changes` are those of `MAY_CHANGE`."""
+        """Open an existing run; `changes` are limited to `MAY_CHANGE`."""
         description = folder.description()
         if len(description.trials) != 1:
             raise InvalidInput(f"{folder.path} is a grid; run its command again to resume it")
@@ -89,7 +89,7 @@ class SingleRun:
             state = folder.trial(trial.id).state()
             if state.status == "finished" and state.env_steps >= trial.total_env_steps:
                 raise InvalidInput(
-                    f"the run in {folder.path} has reached its {trial.total_env_steps:,} steps; give more with --steps"
+                    f"the run in {folder.path} has finished its {trial.total_env_steps:,} steps; extend it with --steps"
                 )
             description.trials = [trial]
             description.commands.append(this_command())
@@ -106,11 +106,11 @@ class SingleRun:
 
     @property
     def config(self) -> Config:
-        """What is trained."""
+        """The run's configuration."""
         return Config.from_dict(self._trial.config)
 
     def train(self, display: Progress) -> RunOutcome:
-        """Train to the last step, or until a signal asks to stop."""
+        """Train to the last step, or until a signal requests a stop."""
         config = self.config
         if not config.serial:
             if cluster_address() is None and not ray.is_initialized():
@@ -132,7 +132,7 @@ class SingleRun:
         record.wait(self._trial.total_env_steps)
         where = places(self.folder, self._description, None).of(self._trial.id)
         training: Training | None = None
-        with StopRequest(lambda: display.note("stopping after this update (again: stop at once)")) as stop:
+        with StopRequest(lambda: display.note("stopping after this update (again: stop immediately)")) as stop:
             try:
                 record.start()
                 record.write()
@@ -151,7 +151,7 @@ class SingleRun:
                 record.interrupt()
                 record.write()
         if not record.state.env_steps:
-            raise KeyboardInterrupt  # nothing has happened since the start that could be saved
+            raise KeyboardInterrupt  # there is nothing to save yet
         if finished:
             display.waiting("recording an episode")
             self._take_pictures(CheckpointStore(where), display)
@@ -163,12 +163,12 @@ class SingleRun:
             require_room(rllib_config, ray.cluster_resources())
             rllib_config.reporting(min_time_s_per_iteration=SECONDS_PER_ITERATION)
             processes = rllib_config.num_env_runners
-            display.waiting(f"starting {processes} process{'es' if processes > 1 else ''} to play")
+            display.waiting(f"starting {processes} env runner{'s' if processes > 1 else ''}")
         return rllib_config
 
     @staticmethod
     def _loop(training: Training, record: TrialRecord, display: Progress) -> bool:
-        """Whether the last step was reached."""
+        """Train until done; returns whether the last step was reached."""
         while True:
             report: TrialReport = training.next_report()
             record.add(report)
@@ -181,7 +181,7 @@ class SingleRun:
                 return report.finished
 
     def _failure(self, record: TrialRecord, error: Exception) -> TrainingFailed:
-        """What to report to the user; the whole traceback goes into the run's folder."""
+        """The error to show; the full traceback goes to the run's folder."""
         text = "".join(traceback.format_exception(error))
         cause = error.cause if isinstance(error, RayTaskError) else error
         message = f"training failed after {record.state.env_steps:,} steps: {type(cause).__name__}: {cause}"
@@ -197,7 +197,7 @@ class SingleRun:
         )
 
     def _take_pictures(self, checkpoints: CheckpointStore, display: Progress) -> None:
-        """A picture is never worth a run, so whatever goes wrong is only noted."""
+        """Record an episode; a failure here is only noted."""
         try:
             for name, data in pictures_of(checkpoints).items():
                 write_bytes(self.trial.path / name, data)
@@ -205,14 +205,14 @@ class SingleRun:
             display.note(f"no video of the trained policy: {type(error).__name__}: {error}")
 
     def _discard_if_empty(self) -> None:
-        """Remove the folder of a run that never began."""
+        """Remove the folder of a new run without results."""
         if self._new and not self.trial.progress.exists():
             self.release()
             shutil.rmtree(self.folder.path, ignore_errors=True)
 
 
 def default_path(config: Config) -> Path:
-    """A folder below runs/ that says what the run is, and does not exist yet."""
+    """A new folder below runs/, named after the configuration."""
     name = f"{slug(short_task(config.task))}_{slug(config.bonus)}_contexts-{config.contexts}_seed-{config.seed}"
     path, number = Path("runs") / name, 2
     while path.exists():

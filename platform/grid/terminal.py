@@ -1,4 +1,4 @@
-"""How a grid is going, in the terminal: a table drawn in place, or a line now and then where the output is piped."""
+"""The progress of a grid in the terminal: a table redrawn in place, or a line now and then when piped."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from bonuslab.platform.run.remaining import seconds_left
 from bonuslab.platform.run.state import Status, TrialState
 
 SECONDS_BETWEEN_LINES = 30.0
-"""Where the output is no terminal."""
-SECONDS_BETWEEN_DRAWINGS = 1.0
+"""If the output is not a terminal."""
+SECONDS_BETWEEN_REDRAWS = 1.0
 _SIGNS: dict[Status, str] = {"finished": "✓", "running": "▶", "waiting": "·", "failed": "✗"}
 _COLOURS = {"none": "37", "global": "34", "episodic": "33", "combined": "32"}
-"""ANSI colours near those of the figures."""
+"""ANSI colours close to those of the figures, by scope."""
 
 Group = tuple[str, ...]
 
@@ -49,15 +49,15 @@ class GridTable:
         self._announced = {trial for trial, state in recorder.states().items() if state.status == "finished"}
 
     def refresh(self) -> None:
-        """Show where the trials stand, if it is time to."""
+        """Redraw if it is due."""
         now = time.monotonic()
-        interval = SECONDS_BETWEEN_LINES if self._live is None else SECONDS_BETWEEN_DRAWINGS
+        interval = SECONDS_BETWEEN_LINES if self._live is None else SECONDS_BETWEEN_REDRAWS
         if now - self._shown_at >= interval:
             self._shown_at = now
             self.draw()
 
     def draw(self) -> None:
-        """Show where the trials stand."""
+        """Show the trials' progress."""
         self._announce()
         states = self._recorder.states()
         summary = summary_line(states, self._bonuses, self._slots)
@@ -69,14 +69,14 @@ class GridTable:
         self._live.show([*lines, summary])
 
     def note(self, text: str) -> None:
-        """Say something that stays."""
+        """Print a line that stays."""
         if self._live is not None:
             self._live.note(text)
         else:
             print(text, file=self._file, flush=True)
 
     def _announce(self) -> None:
-        """A line for each trial that has finished, where there is no table that shows it."""
+        """Print a line for each newly finished trial, unless the table shows it."""
         for trial, state in self._recorder.states().items():
             if state.status == "finished" and trial not in self._announced:
                 self._announced.add(trial)
@@ -89,14 +89,14 @@ class GridTable:
 def table_lines(
     trials: Sequence[TrialDescription], recorder: Recorder, metric: str, columns: int, height: int
 ) -> list[str]:
-    """A row for every bonus and task, or for every bonus alone where there is no room."""
+    """A row per bonus and task, or per bonus if there is too little room."""
     groups = _grouped(trials, ("bonus", "variant", "task", "contexts"))
     if len(groups) + 1 > height:
         groups = _grouped(trials, ("bonus", "variant"))
     widths = [max(map(len, column)) for column in zip(*groups, strict=True)]
     names = {key: "  ".join(f"{part:<{width}}" for part, width in zip(key, widths, strict=True)) for key in groups}
-    wide = sum(widths) + 2 * (len(widths) - 1)
-    lines = [f"{'':<{wide}}  {'':<21}  {'trials':<12}  {metric}"[:columns]]
+    width = sum(widths) + 2 * (len(widths) - 1)
+    lines = [f"{'':<{width}}  {'':<21}  {'trials':<12}  {metric}"[:columns]]
     for key, members in list(groups.items())[: max(1, height - 1)]:
         states = [recorder[trial.id].state for trial in members]
         values = [headline(recorder[trial.id].last_row, metric) for trial in members]
@@ -111,26 +111,26 @@ def table_lines(
 
 
 def summary_line(states: Mapping[str, TrialState], bonuses: Mapping[str, str], slots: int) -> str:
-    """Counts, share and time left of the whole grid."""
+    """Counts, progress and time left of the whole grid."""
     counts = Counter(state.status for state in states.values())
     parts = [f"{counts['finished']} of {len(states)} trials finished"]
     parts += [f"{counts[status]} {status}" for status in ("running", "failed") if counts[status]]
-    share = fmean(state.fraction_done for state in states.values()) if states else 1.0
+    done = fmean(state.fraction_done for state in states.values()) if states else 1.0
     left = seconds_left(((bonuses[trial], state) for trial, state in states.items()), slots)
-    return ", ".join(parts) + f", {share:.0%}, {duration(left)} left"
+    return ", ".join(parts) + f", {done:.0%}, {duration(left)} left"
 
 
 def headline(row: Mapping[str, float], metric: str) -> float | None:
-    """The number that counts, or until the trial has it the nearest there is."""
+    """The grid's metric, or a training metric until the trial has it."""
     return next((row[name] for name in (metric, "win_rate", "episode_return") if name in row), None)
 
 
 def _grouped(trials: Sequence[TrialDescription], names: Sequence[str]) -> dict[Group, list[TrialDescription]]:
-    """Trials by their labels; a label that is the same everywhere is left out."""
-    told = [name for name in names if len({trial.labels.get(name, "") for trial in trials}) > 1] or [names[0]]
+    """Trials by their labels, without labels that are the same everywhere."""
+    varying = [name for name in names if len({trial.labels.get(name, "") for trial in trials}) > 1] or [names[0]]
     groups: dict[Group, list[TrialDescription]] = {}
     for trial in trials:
-        groups.setdefault(tuple(trial.labels.get(name, "") for name in told), []).append(trial)
+        groups.setdefault(tuple(trial.labels.get(name, "") for name in varying), []).append(trial)
     return groups
 
 

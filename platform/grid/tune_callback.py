@@ -1,4 +1,4 @@
-"""Ray Tune's view of a grid turned into ours: its events become records, and a wish to stop becomes an order."""
+"""Connects Ray Tune to a grid: records Tune's events and passes stop requests on to the trials."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from bonuslab.platform.run.training import TrialReport
 
 SECONDS_BETWEEN_WRITES = 0.5
 SECONDS_BETWEEN_RAY_CHECKS = 10.0
-"""At whether Ray is still there: Tune would wait for it without an end."""
+"""If Ray has died, Tune would wait for it forever."""
 PATIENCE_SECONDS = 60.0
-"""How long the grid's folder may refuse to be written to before the grid stops."""
+"""How long the grid's folder may be unwritable before the grid stops."""
 
 
 class Stopping:
-    """Whether the grid is to end before its time, and why."""
+    """Whether the grid should stop early, and why."""
 
-    def __init__(self, order: Callable[[], None]) -> None:
+    def __init__(self, stop_trials: Callable[[], None]) -> None:
         self.reason = ""
-        self._order = order
-        self._ordered = False
+        self._stop_trials = stop_trials
+        self._notified = False
 
-    def ask(self, reason: str) -> None:
-        """Wish it; safe in a signal handler."""
+    def request(self, reason: str) -> None:
+        """Request a stop; signal-safe."""
         self.reason = self.reason or reason
 
     def notify_trials(self) -> None:
-        """Tell the trials, once."""
-        if self.reason and not self._ordered:
-            self._ordered = True
-            self._order()
+        """Forward a request to the trials, once."""
+        if self.reason and not self._notified:
+            self._notified = True
+            self._stop_trials()
 
 
 class GridCallback(Callback):
-    """Writes rows and states as they come."""
+    """Records rows and states as they arrive."""
 
     def __init__(
         self,
@@ -55,48 +55,48 @@ class GridCallback(Callback):
         self._show = show
         self._note = note
         self._ray_alive = ray_alive
-        self._written_at = self._looked_at = 0.0
+        self._written_at = self._checked_at = 0.0
         self._warned = False
         self.running: set[str] = set()
 
     def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        """An attempt begins."""
+        """An attempt starts."""
         self.running.add(_id(trial))
         self._recorder[_id(trial)].start()
 
     def on_trial_result(
         self, iteration: int, trials: list[Any], trial: Any, result: dict[str, Any], **info: Any
     ) -> None:
-        """A row."""
+        """A new row."""
         report = TrialReport.from_text(result[REPORT])
         self._recorder[_id(trial)].add(report)
         for note in report.notes:
             self._note(f"{_id(trial)}: {note}")
 
     def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        """An attempt has ended well; its last report said how."""
+        """An attempt has ended without an error; its last report says how."""
         self.running.discard(_id(trial))
         self._recorder[_id(trial)].interrupt()
 
     def on_trial_recover(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        """An attempt has failed and there will be another."""
+        """An attempt has failed and will be retried."""
         self._failed(trial, again=True)
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        """The last attempt of this round has failed."""
+        """The last attempt of a round has failed."""
         self._failed(trial, again=False)
 
     def on_step_end(self, iteration: int, trials: list[Any], **info: Any) -> None:
-        """Between two events: write, show, and see whether it is time to stop."""
+        """Write, refresh the display, and check for reasons to stop."""
         now = time.monotonic()
         if now - self._written_at >= SECONDS_BETWEEN_WRITES:
             self._written_at = now
             self._write(now)
             self._show()
-        if now - self._looked_at >= SECONDS_BETWEEN_RAY_CHECKS:
-            self._looked_at = now
+        if now - self._checked_at >= SECONDS_BETWEEN_RAY_CHECKS:
+            self._checked_at = now
             if not self._ray_alive():
-                self._stopping.ask("Ray has died on this machine (its logs are in /tmp/ray/session_latest/logs)")
+                self._stopping.request("Ray has died on this machine (its logs are in /tmp/ray/session_latest/logs)")
                 self.running.clear()
         self._stopping.notify_trials()
 
@@ -109,31 +109,31 @@ class GridCallback(Callback):
             self._warned = True
             self._note(
                 f"cannot write: {reason}. Results are kept in memory; the grid stops in {PATIENCE_SECONDS:.0f} s "
-                "unless this is put right."
+                "unless this is fixed."
             )
         if self._recorder.failing_since is not None and now - self._recorder.failing_since >= PATIENCE_SECONDS:
-            self._stopping.ask(f"its folder cannot be written to: {reason}")
+            self._stopping.request(f"its folder cannot be written to: {reason}")
 
     def _failed(self, trial: Any, again: bool) -> None:
         self.running.discard(_id(trial))
         record = self._recorder[_id(trial)]
         record.fail(_error_of(trial), again)
-        self._note(f"{_id(trial)} failed{', trying again' if again else ''}: {record.state.error}")
+        self._note(f"{_id(trial)} failed{', retrying' if again else ''}: {record.state.error}")
 
 
 class GridStopper(Stopper):
-    """Ends Tune's loop once a stopping grid has no trial left that is saving its work."""
+    """Ends Tune's loop once no trial of a stopping grid is still saving its work."""
 
     def __init__(self, stopping: Stopping, callback: GridCallback) -> None:
         self._stopping = stopping
         self._callback = callback
 
     def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
-        """Trials end by themselves."""
+        """Never stop a single trial; trials end themselves."""
         return False
 
     def stop_all(self) -> bool:
-        """Whether the loop is to end."""
+        """Whether to end the loop."""
         return bool(self._stopping.reason) and not self._callback.running
 
 
@@ -142,7 +142,7 @@ def _id(trial: Any) -> str:
 
 
 def _error_of(trial: Any) -> str:
-    """The traceback of the last failure; Tune's file has all of them, one below the other."""
+    """The traceback of the last failure; Tune's file contains all of them."""
     path = trial.error_file
     text = Path(path).read_text() if path and Path(path).exists() else ""
     return text[text.rfind("Failure # ") :].partition("\n")[2] or text

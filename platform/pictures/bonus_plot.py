@@ -1,4 +1,4 @@
-"""The bonus of every step of an episode, drawn under the map: strips of bars, or lines of block characters."""
+"""The bonus per step of an episode, drawn below the frame: bar charts, or lines of block characters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bonuslab.platform.pictures.video import Colour
 
 SERIES_COLOURS: tuple[Colour, ...] = ((255, 150, 60), (80, 176, 255), (110, 214, 120))
 FIELD_COLOUR: Colour = (28, 31, 36)
-"""Behind the bars: the steps to come are seen as empty room."""
+"""Background of the bars, seen where steps are still to come."""
 CURSOR_COLOUR: Colour = (84, 90, 98)
 COLOURS = (*SERIES_COLOURS, FIELD_COLOUR, CURSOR_COLOUR)
 STRIP_PIXELS = 48
@@ -27,17 +27,17 @@ VALUE_CELLS = 8
 
 
 class Series(NamedTuple):
-    """One value a step of an episode."""
+    """One value per step of an episode."""
 
     name: str
-    """One word for the terminal."""
+    """Label in the terminal."""
     label: str
-    """The legend in a picture."""
+    """Label in a picture."""
     values: np.ndarray  # [T]
 
 
 def panel(series: list[Series], step: int, width: int) -> np.ndarray:
-    """[H, W, 3]: one strip a series, each on its own scale, with the steps up to `step` drawn and the rest empty."""
+    """[H, W, 3]: one chart per series, each on its own scale, with bars up to `step`."""
     margin = render.MARGIN_PIXELS
     pieces = []
     for one, colour in zip(series, SERIES_COLOURS, strict=False):
@@ -49,7 +49,7 @@ def panel(series: list[Series], step: int, width: int) -> np.ndarray:
 
 
 def text_lines(series: list[Series], step: int, width: int, colour: bool) -> list[str]:
-    """One line a series: its name, its value at `step`, and a block for every step or few steps so far."""
+    """One line per series: its name, its value at `step`, and a block per step or few steps so far."""
     lines = []
     for number, one in enumerate(series):
         cells = min(width - LABEL_CELLS - VALUE_CELLS - 2, len(one.values))
@@ -62,7 +62,7 @@ def text_lines(series: list[Series], step: int, width: int, colour: bool) -> lis
 
 
 def _strip(values: np.ndarray, step: int, width: int, colour: Colour) -> np.ndarray:
-    """[STRIP_PIXELS, width, 3]: a bar for every step or few steps so far; the agent's step is marked."""
+    """[STRIP_PIXELS, width, 3]: a bar per step or few steps so far; the current step is marked."""
     shares, reached, here = _columns(values, step, width)
     heights = np.where(reached, np.ceil(shares * (STRIP_PIXELS - 2)), 0)
     bar = np.arange(STRIP_PIXELS, 0, -1)[:, None] <= heights  # [STRIP_PIXELS, width]
@@ -77,7 +77,7 @@ def _draw_legend(draw: ImageDraw.ImageDraw, one: Series, step: int, width: int, 
     margin = render.MARGIN_PIXELS
     square = (LABEL_PIXELS - SQUARE_PIXELS) // 2
     draw.rectangle((margin, square, margin + SQUARE_PIXELS - 1, square + SQUARE_PIXELS - 1), colour)
-    numbers = f"now {_value(one, step)}   highest {one.values.max():.3g}"
+    numbers = f"now {_value(one, step)}   max {one.values.max():.3g}"
     taken = _font().getlength(numbers)
     draw.text((width - margin - taken, 1), numbers, render.FAINT_COLOUR, _font())
     label = one.label
@@ -87,10 +87,10 @@ def _draw_legend(draw: ImageDraw.ImageDraw, one: Series, step: int, width: int, 
 
 
 def _columns(values: np.ndarray, step: int, cells: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each of `cells` columns: the share of the episode's highest value, whether it is reached, and is `step` in it.
+    """For each of `cells` columns: its value relative to the maximum, whether it is reached, whether `step` is in it.
 
-    A column stands for one step, or for the highest of several where the episode is longer than there are columns;
-    steps to come count as nothing, and so do negative values.
+    A column shows one step, or the maximum of several if the episode has more steps than columns. Future steps and
+    negative values count as 0.
     """
     num_steps = len(values)
     first = np.arange(cells) * num_steps // cells  # the first step of each column

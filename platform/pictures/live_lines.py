@@ -1,4 +1,4 @@
-"""Lines at the foot of a terminal that are drawn again and again, with lasting notes above them."""
+"""Lines at the bottom of a terminal that are redrawn in place, with permanent notes above them."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ _CLEAR_LINE, _CLEAR_BELOW = "\033[K", "\033[J"
 
 
 class LiveLines:
-    """`show` replaces what was shown before; `note` writes above it."""
+    """`show` replaces the previous lines; `note` writes above them."""
 
     def __init__(self, file: TextIO | None = None) -> None:
         self._file = file or sys.stdout
         self._lines: list[str] = []
 
     def show(self, lines: list[str]) -> None:
-        """Draw; no line may be longer than the terminal is wide."""
+        """Draw; no line may be wider than the terminal."""
         self._file.write(self._up() + "".join(f"{line}{_CLEAR_LINE}\n" for line in lines) + _CLEAR_BELOW)
         self._file.flush()
         self._lines = lines
 
     def note(self, text: str) -> None:
-        """Write a line that stays."""
+        """Print a line that stays."""
         lines = self._lines
         self._file.write(f"{self._up()}{text}{_CLEAR_BELOW}\n")
         self._lines = []

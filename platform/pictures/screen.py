@@ -1,4 +1,4 @@
-"""Draws the same few lines of a terminal again and again, in place."""
+"""Redraws a few lines of a terminal in place, with the cursor hidden."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _HIDE_CURSOR, _SHOW_CURSOR, _CLEAR_TO_END = "\033[?25l", "\033[?25h", "\033[K"
 
 
 class Screen:
-    """`show` replaces what it showed before; use it as a context manager so that the cursor comes back."""
+    """`show` replaces the previous lines; as a context manager it restores the cursor."""
 
     def __init__(self, file: TextIO | None = None) -> None:
         self._file = file or sys.stdout

@@ -1,4 +1,4 @@
-"""Episodes of a trained policy, ready to be drawn: moment by moment, with the bonus of every step below."""
+"""Episodes of a trained policy, shown step by step with the bonus below."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from bonuslab.platform.pictures.video import Video
 if TYPE_CHECKING:
     from bonuslab.platform.run.agent import Recording, TrainedAgent
 
-# RLlib takes seconds to import: whoever has a trained agent has done so.
+# RLlib takes seconds to import, so `--help` does not.
 
 
 def play(
     agent: TrainedAgent, seed: int = 0, greedy: bool = False, context: int | None = None, episodes: int = 1
 ) -> list[Show]:
-    """Let an agent play; contexts and actions are drawn from `seed`."""
+    """Play episodes; contexts and actions are drawn with `seed`."""
     import torch
 
     random, album, env = torch.Generator().manual_seed(seed), agent.family.album(), agent.make_env(seed)
@@ -39,7 +39,7 @@ def play(
 
 
 def video_of(shows: list[Show]) -> Video:
-    """All moments of some episodes that one `play` gave."""
+    """A video of the episodes returned by one `play`."""
     video = Video(shows[0].album, bonus_plot.COLOURS)
     for show in shows:
         show.add_to(video)
@@ -47,7 +47,7 @@ def video_of(shows: list[Show]) -> Video:
 
 
 class Show:
-    """One episode, whose moments are in an album from number `first` on."""
+    """One episode, whose frames are in an album from number `first` on."""
 
     def __init__(self, recording: Recording, agent: TrainedAgent, album: Album, first: int, greedy: bool) -> None:
         self.album = album
@@ -59,12 +59,12 @@ class Show:
         self.lines = self._status_lines(agent.family.action_names(agent.config.env))
 
     def add_to(self, video: Video) -> None:
-        """Add every moment, with the bonus so far under it."""
+        """Add every frame, with the bonus so far below it."""
         for step, line in enumerate(self.lines):
             video.add(self._first + step, line, partial(bonus_plot.panel, self.series, step), hold=self._is_last(step))
 
     def in_terminal(self, delay: float) -> None:
-        """Draw every moment in place, or the last one alone where the output is no terminal or too small."""
+        """Draw every step in place, or only the last one if the output is not a terminal or too small."""
         columns, rows = shutil.get_terminal_size()
         plain = [self.album.text(self._first + step, columns, colour=False) for step in range(len(self.lines))]
         width = max((len(line) for lines in plain for line in lines), default=0)
@@ -78,10 +78,10 @@ class Show:
                     time.sleep(delay)
 
     def summary(self) -> str:
-        """What came of the episode, in one line."""
+        """The episode in one line."""
         recording = self._recording
         played = f"{self._task} context {recording.context}, {self._how}: {recording.outcome}"
-        result = f"return {sum(recording.rewards):.2f}, bonus {float(recording.bonus.sum()):.3g} in all"
+        result = f"return {sum(recording.rewards):.2f}, total bonus {float(recording.bonus.sum()):.3g}"
         return f"{played} after {len(recording.actions)} steps, {result}"
 
     def _is_last(self, step: int) -> bool:
@@ -95,18 +95,18 @@ class Show:
         ]
 
     def _status_lines(self, action_names: Sequence[str]) -> list[str]:
-        """Of every moment: steps, return, what the environment says, and the action that led here or the ending."""
+        """For every frame: step, return, caption, and the last action or the outcome."""
         recording, lines, total = self._recording, [], 0.0
         for step, caption in enumerate(recording.captions):
-            led_here = action_names[recording.actions[step - 1]] if step else ""
+            action = action_names[recording.actions[step - 1]] if step else ""
             total += recording.rewards[step - 1] if step else 0.0
-            last = recording.outcome if self._is_last(step) else led_here
+            last = recording.outcome if self._is_last(step) else action
             lines.append("   ".join([f"step {step}", f"return {total:.2f}", caption, last]))
         return lines
 
 
 def _series(recording: Recording, agent: TrainedAgent) -> list[bonus_plot.Series]:
-    """The whole bonus, and its two parts where it has both."""
+    """The bonus, and its episodic and global part if it has both."""
     series = [bonus_plot.Series("bonus", f"bonus: {agent.bonus.bonus}", recording.bonus)]
     values = {"episodic": recording.bonus_episodic, "global": recording.bonus_global}
     series += [bonus_plot.Series(scope, f"{scope}: {part}", values[scope]) for scope, part in agent.parts.items()]

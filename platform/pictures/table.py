@@ -1,4 +1,4 @@
-"""Tables that are coloured in a terminal, plain when piped, and never cut off."""
+"""Tables that are coloured in a terminal, plain when piped, and never truncated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def print_table(
     footer: Sequence[object] | None = None,
     file: TextIO | None = None,
 ) -> None:
-    """Print rows under headers; the columns named in `numbers` are right-aligned, a footer is set off by a rule."""
+    """Print a table; columns named in `numbers` are right-aligned, a footer is separated by a rule."""
     file = file or sys.stdout
     right = set(numbers)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", show_footer=bool(footer))
@@ -35,7 +35,7 @@ def print_table(
     for row in rows:
         table.add_row(*(str(value) for value in row))
     terminal = file.isatty()
-    # Wide enough for the longest row: a terminal then wraps, which loses nothing, where rich would cut.
+    # Wide enough for the longest row: a terminal wraps long lines, where rich would truncate them.
     canvas = Console(file=StringIO(), width=10_000, force_terminal=terminal, no_color=not terminal, highlight=False)
     with canvas.capture() as capture:
         canvas.print(table)

@@ -1,4 +1,4 @@
-"""Pictures of a finished trial: one episode of the trained policy as a video, and on one page."""
+"""Pictures of a finished trial: one episode of the trained policy as a video and as a summary picture."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ SECONDS_PER_FRAME = 0.1
 
 
 def pictures_of(checkpoints: Checkpoints) -> dict[str, bytes]:
-    """By file name, made from the newest checkpoint, each with the bonus of every step below the picture."""
+    """Files by name, made from the newest checkpoint, with the bonus per step."""
     from bonuslab.platform.pictures import show
     from bonuslab.platform.run.agent import TrainedAgent
 
     with tempfile.TemporaryDirectory() as scratch:
         checkpoint, problems = checkpoints.newest(Path(scratch))
         if checkpoint is None:
-            raise FileNotFoundError(f"there is no whole checkpoint to video: {'; '.join(problems)}")
+            raise FileNotFoundError(f"there is no intact checkpoint: {'; '.join(problems)}")
         video = show.video_of(show.play(TrainedAgent.load(checkpoint)))
         pictures = {}
         for name in (VIDEO, SUMMARY):

@@ -1,4 +1,4 @@
-"""Writes the pictures of an album as an MP4 or an animated GIF, or its summary as a PNG."""
+"""Writes an album as an MP4 or animated GIF, or its summary as a PNG."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from bonuslab.envs.minihack import render
 
 Colour = tuple[int, int, int]
 Below = Callable[[int], np.ndarray]
-"""Draws what stands under the status line: an RGB picture [H, W, 3] of the width it is given."""
+"""Draws an RGB panel [H, W, 3] of the given width below the status line."""
 SUFFIXES = (".mp4", ".gif", ".png")
 HOLD_SECONDS = 2.0
-"""How long an animation rests on its last picture."""
+"""How long an animation holds the last frame of an episode."""
 _MAX_COLOURS = 256
 _SAMPLED_FRAMES, _SAMPLED_PIXELS = 12, 200_000
-"""Of a video with many colours, to choose the 256 of a GIF from."""
+"""Used to choose the 256 colours of a GIF."""
 
 
 def picture_path(text: str) -> Path:
-    """The path to save to, or an error if nothing could be written there."""
+    """The path to save to; an error if it cannot be written."""
     path = Path(text).expanduser()
     if path.suffix.lower() not in SUFFIXES:
         raise InvalidInput(f"cannot save to {text!r}: the name must end in {' or '.join(SUFFIXES)}")
@@ -34,7 +34,7 @@ def picture_path(text: str) -> Path:
         raise InvalidInput(f"cannot save to {text!r}: it is a folder")
     if not path.parent.is_dir():
         raise InvalidInput(f"cannot save to {text!r}: there is no folder {str(path.parent)!r}")
-    # Only trying tells: permissions say little to root, on read-only disks and in special folders.
+    # Permissions mean little to root, on read-only disks and in special folders, so try to open it.
     existed = path.exists()
     try:
         path.open("ab").close()
@@ -46,7 +46,7 @@ def picture_path(text: str) -> Path:
 
 
 class Shot(NamedTuple):
-    """One moment of an album, the line under it, and what stands below that."""
+    """One frame: a moment of an album, the status line, and the panel below."""
 
     moment: int
     line: str
@@ -54,12 +54,12 @@ class Shot(NamedTuple):
     hold: bool
 
     def whole(self, picture: np.ndarray) -> np.ndarray:
-        """The moment's picture with what stands below."""
+        """The moment's picture with the panel below."""
         return picture if self.below is None else np.concatenate([picture, self.below(picture.shape[1])])
 
 
 class Video:
-    """Shots of an album in their order. `colours` are those of pictures below the line that the album does not have."""
+    """A sequence of shots. `colours` are those of the panels that the album does not have."""
 
     def __init__(self, album: Album, colours: tuple[Colour, ...] = ()) -> None:
         self.shots: list[Shot] = []
@@ -67,11 +67,11 @@ class Video:
         self._colours = colours
 
     def add(self, moment: int, line: str, below: Below | None = None, hold: bool = False) -> None:
-        """Show a moment; an animation rests on it if `hold`."""
+        """Append a shot; `hold` marks the last one of an episode."""
         self.shots.append(Shot(moment, line, below, hold))
 
     def save(self, path: Path, seconds_per_frame: float = 0.1) -> None:
-        """Write an MP4 or GIF of the shots, or a PNG that sums up the last episode."""
+        """Write an MP4 or GIF of the shots, or a PNG summary of the last episode."""
         if path.suffix.lower() == ".png":
             last = self.shots[-1]
             Image.fromarray(last.whole(self._album.summary(last.line))).save(path)
@@ -79,7 +79,7 @@ class Video:
         if path.suffix.lower() == ".mp4":
             self._save_mp4(path, seconds_per_frame)
             return
-        # A GIF counts in hundredths of a second; below two of them viewers fall back to a slow default.
+        # GIF durations are hundredths of a second; below two, viewers fall back to a slow default.
         milliseconds = max(20, round(seconds_per_frame * 100) * 10)
         hold = round(HOLD_SECONDS * 1000)
         shots = self._frames()
@@ -87,17 +87,11 @@ class Video:
         palette = _Palette(self._palette(shots))
         pictures = zip(shots, self._pictures(shots), strict=True)
         images = (palette.image(shot.whole(picture)) for shot, picture in pictures)
-        next(images).save(
-            path,
-            format="GIF",
-            save_all=True,
-            append_images=images,
-            duration=[*durations[:-1], hold],
-            loop=0,
-        )
+        durations[-1] = hold
+        next(images).save(path, format="GIF", save_all=True, append_images=images, duration=durations, loop=0)
 
     def _save_mp4(self, path: Path, seconds_per_frame: float) -> None:
-        """H.264, which browsers, slides and chats play; the last frame of each episode is held."""
+        """H.264, which browsers and slides can play."""
         import av  # loads FFmpeg, which nothing else needs
 
         shots = self._frames()
@@ -115,7 +109,7 @@ class Video:
             file.mux(stream.encode())
 
     def _frames(self) -> list[Shot]:
-        """Every so many shots of each episode, and its last."""
+        """Every `steps_per_frame`-th shot of each episode, and its last."""
         frames, step = [], 0
         for shot in self.shots:
             if step % self._album.steps_per_frame == 0 or shot.hold:
@@ -127,7 +121,7 @@ class Video:
         return self._album.pictures([(shot.moment, shot.line) for shot in shots])
 
     def _palette(self, shots: list[Shot]) -> np.ndarray:
-        """[n, 3] uint8: the colours of all frames, so that nothing flickers, with shades for the edges of letters."""
+        """[n, 3] uint8: one palette for all frames, to avoid flicker, with shades for antialiased text."""
         shades = np.linspace(0, 1, 16)[:, None]
         letters = [np.rint(shades * colour) for colour in (render.TEXT_COLOUR, render.FAINT_COLOUR)]
         colours = np.concatenate([np.reshape(self._colours, (-1, 3)), *letters, self._album.colours]).astype(np.uint8)
@@ -142,19 +136,19 @@ class Video:
 
 
 def _even(frame: np.ndarray) -> np.ndarray:
-    """H.264 wants even sides: a row or column is repeated where one is odd."""
+    """Repeat the last row or column if odd: H.264 needs even sides."""
     height, width = frame.shape[:2]
     return np.pad(frame, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
 
 
 class _Palette:
-    """Puts numbers in place of colours by a table look-up, fifty times faster than Pillow's search."""
+    """Maps colours to palette indices with a lookup table, fifty times faster than Pillow's search."""
 
     def __init__(self, colours: np.ndarray) -> None:
         if len(colours) > _MAX_COLOURS:
-            raise ValueError(f"a GIF has {_MAX_COLOURS} colours, the pictures need {len(colours)}")
+            raise ValueError(f"a GIF has at most {_MAX_COLOURS} colours, but the pictures need {len(colours)}")
         self._colours = colours
-        levels = np.stack(np.meshgrid(*[np.arange(32)] * 3, indexing="ij"), axis=-1)  # 5 bits a channel
+        levels = np.stack(np.meshgrid(*[np.arange(32)] * 3, indexing="ij"), axis=-1)  # 5 bits per channel
         self._nearest = np.empty((32, 32, 32), np.uint8)
         for red in range(32):
             distance = ((levels[red, :, :, None] - (colours >> 3).astype(int)) ** 2).sum(axis=-1)

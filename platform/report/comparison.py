@@ -20,7 +20,6 @@ LAST_SHARE = 0.1
 """A training column's final value is its mean over this last share of the steps."""
 TOLERANCE = 0.02
 """Trials end at whole batches, so equal lengths differ slightly."""
-DEFAULT_METRIC = WIN_RATE
 
 
 @dataclass(frozen=True)
@@ -53,17 +52,8 @@ class Comparison:
 
     def runs(self, method: str, unit: str) -> np.ndarray:
         """[n]: the values of one method on one task, one per seed."""
-        return np.array(
-            [
-                score.value
-                for score in self.scores
-                if score.value is not None and (score.trial.method, score.trial.unit) == (method, unit)
-            ]
-        )
-
-    def of_method(self, method: str) -> dict[str, np.ndarray]:
-        """The values [n] of one method on every common task."""
-        return {unit: self.runs(method, unit) for unit in self.common_units}
+        here = [score for score in self.scores if (score.trial.method, score.trial.unit) == (method, unit)]
+        return np.array([score.value for score in here if score.value is not None])
 
 
 def choose_metric(asked: str | None, configured: str | None, columns: Iterable[str]) -> str:
@@ -76,7 +66,7 @@ def choose_metric(asked: str | None, configured: str | None, columns: Iterable[s
     candidates = [name for name in (asked, configured) if name]
     if configured and not asked:  # an evaluation that no trial has reached yet
         candidates.append(training_column(configured))
-    candidates += [DEFAULT_METRIC, RETURN]
+    candidates += [WIN_RATE, RETURN]
     return next((name for name in candidates if name in there), candidates[0])
 
 
@@ -86,7 +76,7 @@ def compare(results: GridResults, metric: str) -> Comparison:
     steps: dict[str, int] = {}
     partial: list[str] = []
     for unit in results.units:
-        trials = [trial for trial in results.trials if trial.unit == unit]
+        trials = results.of(unit)
         at, full = _common_steps(trials, metric)
         found = [_score(trial, metric, at, full) for trial in trials]
         scores += found
@@ -111,39 +101,35 @@ def final_value(series: Series, at: float, evaluation: bool) -> float:
 
 def _common_steps(trials: list[Trial], metric: str) -> tuple[float, bool]:
     """The steps at which the trials of one task are compared, and whether these are of finished trials."""
-    reached: dict[str, float] = {}
-    finished: dict[str, float] = {}
-    for trial in trials:
-        if len(trial.column(metric)) and trial.state.status != "failed":
-            steps = float(trial.column(metric).steps[-1])
-            reached[trial.method] = max(steps, reached.get(trial.method, 0.0))
-            if trial.state.status == "finished":
-                finished[trial.method] = max(steps, finished.get(trial.method, 0.0))
+    there = [trial for trial in trials if len(trial.column(metric)) and trial.state.status != "failed"]
+
+    def furthest(some: Iterable[Trial]) -> dict[str, float]:
+        # By method: of equal keys, a dictionary keeps the last, here the largest.
+        return dict(sorted((trial.method, float(trial.column(metric).steps[-1])) for trial in some))
+
+    reached, finished = furthest(there), furthest(trial for trial in there if trial.state.status == "finished")
     if len(finished) >= 2 or (finished and len(finished) == len(reached)):
         return min(finished.values()), True
     return (min(reached.values()), False) if reached else (0.0, False)
 
 
 def _score(trial: Trial, metric: str, at: float, full: bool) -> Score:
-    series = trial.column(metric)
-    if trial.state.status == "waiting" and not len(series):
-        return Score(trial, None, "not started")
+    series, status = trial.column(metric), trial.state.status
     if not len(series):
-        return Score(trial, None, "failed before its first value" if trial.state.status == "failed" else "no value yet")
+        reasons = {"waiting": "not started", "failed": "failed before its first value"}
+        return Score(trial, None, reasons.get(status, "no value yet"))
     end = float(series.steps[-1])
-    if at == 0 or (full and trial.state.status != "finished"):
-        return Score(trial, None, f"{trial.state.status} at {end:,.0f} steps")
+    if at == 0 or (full and status != "finished"):
+        return Score(trial, None, f"{status} at {end:,.0f} steps")
     if end < (1 - TOLERANCE) * at:
-        return Score(trial, None, f"{trial.state.status} at {end:,.0f} of {at:,.0f} compared steps")
+        return Score(trial, None, f"{status} at {end:,.0f} of {at:,.0f} compared steps")
     return Score(trial, final_value(series, min(end, (1 + TOLERANCE) * at), metric.startswith("evaluation/")))
 
 
 def _common(results: GridResults, scores: list[Score]) -> tuple[list[str], list[str]]:
     """As many methods as share at least half of the tasks that any method has values on."""
-    there: dict[str, set[str]] = {method: set() for method in results.scopes}
-    for score in scores:
-        if score.value is not None:
-            there[score.trial.method].add(score.trial.unit)
+    valued = [score.trial for score in scores if score.value is not None]
+    there = {method: {trial.unit for trial in valued if trial.method == method} for method in results.scopes}
     by_number = sorted((method for method in there if there[method]), key=lambda method: -len(there[method]))
     units: set[str] = set()
     methods: list[str] = []

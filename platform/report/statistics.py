@@ -60,8 +60,7 @@ AGGREGATES: dict[str, Callable[[Sequence[np.ndarray]], np.ndarray]] = {"median":
 
 def aggregates(name: str, strata: Strata) -> dict[str, Estimate]:
     """Median, IQM and mean of one method or scope; `name` seeds its random stream."""
-    drawn = _resampled(name, strata, RESAMPLES)
-    here = [np.concatenate(groups)[None] for groups in strata.values()]
+    here, drawn = _observed(strata), _resampled(name, strata, RESAMPLES)
     return {
         kind: _estimate(float(function(here)[0]), function(drawn), _is_resampled(strata))
         for kind, function in AGGREGATES.items()
@@ -74,8 +73,8 @@ def profile(name: str, scores: Scores, thresholds: np.ndarray) -> np.ndarray:
     def above(tasks: Sequence[np.ndarray]) -> np.ndarray:  # [R, K]
         return np.mean([(runs[:, :, None] > thresholds).mean(axis=1) for runs in tasks], axis=0)
 
-    drawn = above(_resampled(name, {task: [runs] for task, runs in scores.items()}, RESAMPLES_OF_CURVES))
-    return np.stack([above([runs[None] for runs in scores.values()])[0], *_ends(drawn)])
+    strata = {task: [runs] for task, runs in scores.items()}
+    return np.stack([above(_observed(strata))[0], *_ends(above(_resampled(name, strata, RESAMPLES_OF_CURVES)))])
 
 
 def probability_of_improvement(names: tuple[str, str], first: Scores, second: Scores) -> Estimate:
@@ -83,6 +82,7 @@ def probability_of_improvement(names: tuple[str, str], first: Scores, second: Sc
 
     Equal runs count one half, which is the Mann-Whitney U statistic divided by the number of pairs.
     """
+    strata = [{task: [side[task]] for task in first} for side in (first, second)]
 
     def wins(left: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> np.ndarray:  # [R]
         shares = []
@@ -91,13 +91,8 @@ def probability_of_improvement(names: tuple[str, str], first: Scores, second: Sc
             shares.append(((difference > 0) + 0.5 * (difference == 0)).mean(axis=(1, 2)))
         return np.mean(shares, axis=0)
 
-    left = {task: [first[task]] for task in first}
-    right = {task: [second[task]] for task in first}
-    drawn = wins(
-        *(_resampled(name, side, RESAMPLES_OF_CURVES) for name, side in zip(names, (left, right), strict=True))
-    )
-    value = wins(*([groups[0][None] for groups in side.values()] for side in (left, right)))[0]
-    return _estimate(float(value), drawn, _is_resampled(left) or _is_resampled(right))
+    drawn = wins(*(_resampled(name, side, RESAMPLES_OF_CURVES) for name, side in zip(names, strata, strict=True)))
+    return _estimate(float(wins(*map(_observed, strata))[0]), drawn, any(map(_is_resampled, strata)))
 
 
 def _resampled(name: str, strata: Strata, resamples: int) -> list[np.ndarray]:
@@ -110,6 +105,11 @@ def _resampled(name: str, strata: Strata, resamples: int) -> list[np.ndarray]:
     ]
 
 
+def _observed(strata: Strata) -> list[np.ndarray]:
+    """One [1, n] per task: the runs themselves."""
+    return [np.concatenate(groups)[None] for groups in strata.values()]
+
+
 def _task_means(tasks: Sequence[np.ndarray]) -> np.ndarray:
     return np.stack([runs.mean(axis=1) for runs in tasks], axis=1)  # [R, tasks]
 
@@ -119,13 +119,10 @@ def _is_resampled(strata: Strata) -> bool:
 
 
 def _estimate(value: float, drawn: np.ndarray, is_resampled: bool) -> Estimate:
-    if not is_resampled:
-        return Estimate(value, None, None)
-    low, high = _ends(drawn)
-    return Estimate(value, float(low), float(high))
+    low, high = map(float, _ends(drawn)) if is_resampled else (None, None)
+    return Estimate(value, low, high)
 
 
-def _ends(drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    outside = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(drawn, [outside, 1 - outside], axis=0)
-    return low, high
+def _ends(drawn: np.ndarray) -> np.ndarray:
+    """[2, ...] of resamples [R, ...]: the ends of the interval."""
+    return np.quantile(drawn, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription
-from bonuslab.platform.run.rows import STEPS, RowReader, columns_of, number
+from bonuslab.platform.run.rows import STEPS, columns_of
 from bonuslab.platform.run.state import TrialState
 
 RETURN = "episode_return"
@@ -22,6 +22,8 @@ INVERSE_LOSS = "inverse_dynamics_loss"
 MOST_POINTS = 2_000
 """A longer column is averaged in blocks of rows: the eye cannot tell, and 640 long trials fit in memory."""
 _INFINITE = ("inf", "infinite", "∞")
+_LABELS = {"task": "?", "contexts": "inf", "bonus": "?", "scope": "none", "seed": "?", "variant": ""}
+"""Where a description has no such label."""
 
 
 @dataclass(frozen=True)
@@ -35,50 +37,32 @@ class Series:
         return len(self.steps)
 
 
-_EMPTY = Series(np.zeros(0), np.zeros(0))
+EMPTY = Series(np.zeros(0), np.zeros(0))
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One trial."""
+    """One trial with its labels."""
 
     id: str
+    task: str
+    contexts: str
+    """The number of contexts, or `inf`."""
+    bonus: str
+    scope: str
+    """The bonus's scope: none, global, episodic or combined."""
+    seed: str
     unit: str
     """The task, with its number of contexts where the grid varies it; results are averaged over seeds within it."""
     method: str
     """What is compared: the bonus, with its variant where the grid has several."""
     description: TrialDescription
     state: TrialState
-    series: dict[str, Series] = field(default_factory=dict)
-
-    @property
-    def task(self) -> str:
-        """The environment."""
-        return self.description.labels.get("task", "?")
-
-    @property
-    def contexts(self) -> str:
-        """The number of contexts, or `inf`."""
-        return self.description.labels.get("contexts", "inf")
-
-    @property
-    def bonus(self) -> str:
-        """The bonus expression."""
-        return self.description.labels.get("bonus", "?")
-
-    @property
-    def scope(self) -> str:
-        """The bonus's scope: none, global, episodic or combined."""
-        return self.description.labels.get("scope", "none")
-
-    @property
-    def seed(self) -> str:
-        """The run's seed."""
-        return self.description.labels.get("seed", "?")
+    series: dict[str, Series]
 
     def column(self, name: str) -> Series:
         """One column; empty where the trial has none."""
-        return self.series.get(name, _EMPTY)
+        return self.series.get(name, EMPTY)
 
 
 @dataclass(frozen=True)
@@ -87,8 +71,6 @@ class GridResults:
 
     description: GridDescription
     trials: list[Trial]
-    columns: list[str]
-    """Every column that some trial has."""
 
     @property
     def units(self) -> list[str]:
@@ -102,31 +84,31 @@ class GridResults:
         """The scope of each method, in the grid's order."""
         return {trial.method: trial.scope for trial in self.trials}
 
-    @property
-    def varies_contexts(self) -> bool:
-        """Whether the grid varies the number of contexts."""
-        return len({trial.contexts for trial in self.trials}) > 1
+    def of(self, unit: str, method: str | None = None) -> list[Trial]:
+        """The trials on one task, of one method or of all."""
+        return [trial for trial in self.trials if trial.unit == unit and method in (None, trial.method)]
 
 
 def load(folder: GridFolder, chosen: Callable[[Iterable[str]], str]) -> tuple[GridResults, str]:
     """The grid, and the headline column that `chosen` picks from all columns of the trials."""
     description = folder.description()
-    headers = {trial.id: columns_of(folder.trial(trial.id).progress) for trial in description.trials}
-    columns = list(dict.fromkeys(name for header in headers.values() for name in header))
-    metric = chosen(columns)
-    method, unit = _namers(description.trials)
+    places = [folder.trial(trial.id) for trial in description.trials]
+    metric = chosen(list(dict.fromkeys(name for place in places for name in columns_of(place.progress))))
+    labels = [_LABELS | trial.labels for trial in description.trials]
+    varies_contexts, has_variants = (len({of[name] for of in labels}) > 1 for name in ("contexts", "variant"))
     trials = [
         Trial(
             trial.id,
-            unit(trial),
-            method(trial),
-            trial,
-            folder.trial(trial.id).state(),
-            _read(folder.trial(trial.id).progress, metric),
+            *(of[name] for name in ("task", "contexts", "bonus", "scope", "seed")),
+            unit=f"{of['task']}, |C| = {contexts_text(of['contexts'])}" if varies_contexts else of["task"],
+            method=f"{of['bonus']} ({of['variant']})" if has_variants and of["variant"] else of["bonus"],
+            description=trial,
+            state=place.state(),
+            series=_series(place.rows(), metric),
         )
-        for trial in description.trials
+        for trial, place, of in zip(description.trials, places, labels, strict=True)
     ]
-    return GridResults(description, trials, columns), metric
+    return GridResults(description, trials), metric
 
 
 def contexts_order(contexts: str) -> tuple[float, str]:
@@ -147,43 +129,16 @@ def training_column(metric: str) -> str:
     return name if name == WIN_RATE or name.startswith("episode_") else f"episode_{name}"
 
 
-def _namers(
-    trials: list[TrialDescription],
-) -> tuple[Callable[[TrialDescription], str], Callable[[TrialDescription], str]]:
-    variants = {trial.labels.get("variant", "") for trial in trials}
-    counts = {trial.labels.get("contexts", "inf") for trial in trials}
-
-    def method(trial: TrialDescription) -> str:
-        bonus, variant = trial.labels.get("bonus", "?"), trial.labels.get("variant", "")
-        return f"{bonus} ({variant})" if variant and len(variants) > 1 else bonus
-
-    def unit(trial: TrialDescription) -> str:
-        task, contexts = trial.labels.get("task", "?"), trial.labels.get("contexts", "inf")
-        return f"{task}, |C| = {contexts_text(contexts)}" if len(counts) > 1 else task
-
-    return method, unit
-
-
-def _is_drawn(column: str, metric: str) -> bool:
-    fixed = (STEPS, RETURN, EPISODIC_BONUS, GLOBAL_BONUS, metric, training_column(metric))
-    return column in fixed or column.rsplit("/", 1)[-1] == INVERSE_LOSS
-
-
-def _read(path: Path, metric: str) -> dict[str, Series]:
-    """The columns of progress.csv that are drawn; values that are not finite are left out."""
-    reader = RowReader(path)
-    rows, _ = reader.read()
-    columns = {
-        name: np.array([number(row[place]) for row in rows])
-        for place, name in enumerate(reader.columns)
-        if _is_drawn(name, metric)
-    }
-    steps = columns.pop(STEPS, np.zeros(0))
+def _series(rows: pd.DataFrame, metric: str) -> dict[str, Series]:
+    """The columns that are drawn; values that are not finite are left out."""
+    drawn = (RETURN, EPISODIC_BONUS, GLOBAL_BONUS, metric, training_column(metric))
     found = {}
-    for name, values in columns.items() if len(steps) else ():
-        there = np.isfinite(values) & np.isfinite(steps)
-        if there.any():
-            found[name] = _thinned(steps[there], values[there])
+    for name in rows.columns if STEPS in rows else ():
+        if name in drawn or name.rsplit("/", 1)[-1] == INVERSE_LOSS:
+            steps, values = rows[STEPS].to_numpy(float), rows[name].to_numpy(float)
+            there = np.isfinite(values) & np.isfinite(steps)
+            if there.any():
+                found[name] = _thinned(steps[there], values[there])
     return found
 
 

@@ -100,8 +100,9 @@ class TrainedAgent:
 
     def make_env(self, seed: int) -> gym.Env[Any, Any]:
         """The run's environment with its contexts, drawn in an order that depends on `seed`."""
-        run_seed = self.config.seed or 0
-        return self.family.make_env(self.config.env, seed=run_seed, stream=(PLAYBACK_STREAM, seed), **self.config.env_config)
+        config = self.config
+        stream = (PLAYBACK_STREAM, seed)
+        return self.family.make_env(config.env, seed=config.seed or 0, stream=stream, **config.env_config)
 
     def play(
         self, env: gym.Env[Any, Any], album: Album, random: torch.Generator, greedy: bool, context: int | None

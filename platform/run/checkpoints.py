@@ -68,7 +68,6 @@ class CheckpointStore:
                 return folder, problems
         return None, problems
 
-
     def _names(self) -> list[str]:
         found = self._files.get_file_info(fs.FileSelector(self._root, allow_not_found=True))
         return sorted(info.base_name for info in found if info.base_name.startswith("checkpoint_"))

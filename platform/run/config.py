@@ -137,7 +137,6 @@ class Config:
         return find_algorithm(self.algorithm)
 
 
-
 def parse_setting(text: str, algorithm: str = "impala") -> tuple[str, Any]:
     """`name=value` of a hyperparameter, converted to its type."""
     name, equals, value = text.partition("=")

@@ -51,8 +51,8 @@ def test_the_script_runs_from_any_directory(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (["--bonuses", "e3b *"], "e3b \\*"),
-        (["--concurrent", "0"], "--concurrent 0 cannot be used"),
-        (["--max-retries", "-1"], "--max-retries -1 cannot be used"),
+        (["--concurrent", "0"], "invalid --concurrent 0; it must be 1 or more"),
+        (["--max-retries", "-1"], "invalid --max-retries -1; it must be 0 or more"),
         (["--tracking-uri", "ftp://me:hunter22@host"], "kind of tracking URI"),
         (["--storage", "sftp://me:hunter22@host/x"], "invalid --storage sftp://\\*\\*\\*@host/x"),
         (["--address", "ray://10.0.0.1:10001"], "ray submit"),

@@ -113,7 +113,7 @@ def test_playing_a_task_without_a_plan() -> None:
 
 def test_estimates_are_sampled_once_and_name_how() -> None:
     lines: list[str] = []
-    estimates = Estimates(SMALL, tell=lines.append)
+    estimates = Estimates(SMALL, log=lines.append)
     positions = estimates.sample("MultiRoom-N4-S5", "position")
     assert positions is estimates.sample("MiniHack-MultiRoom-N4-S5-v0", "position")
     assert positions.values.shape == (20, 21 * 79)

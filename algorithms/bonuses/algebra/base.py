@@ -37,6 +37,8 @@ class Bonus(Stateful):
     """One line: when to use it."""
     needs_policy_features: bool = False
     """Whether fragments must carry the policy's features."""
+    learns_from_compute: ClassVar[bool] = False
+    """Whether `learn` uses what `compute` kept of the same fragment, so that both must see the same one."""
 
     def build(self, setting: Setting) -> Self:
         """Allocate networks and memory for one environment and one network family."""

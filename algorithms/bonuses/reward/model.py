@@ -90,11 +90,18 @@ class IntrinsicModel:
         Call it once per fragment, in order: episodic memory and counts advance. With `learn=False` networks and
         normalisers stay unchanged.
         """
+        batch = self.evaluate(fragment, update_sigma=learn)
+        if learn:
+            batch.metrics.update(self.train(fragment))
+        return batch
+
+    def evaluate(self, fragment: Fragment, update_sigma: bool = True) -> IntrinsicBatch:
+        """The first half of `process`: the intrinsic reward, after σ has taken in the fragment."""
         raw = self._terms.compute(fragment)
         combined = combine(self.bonus, raw)
         bonus_raw = _column("bonus_raw", combined)  # before the normaliser sees it
         labels = self._terms.labels
-        if learn:
+        if update_sigma:
             values = {labels[term]: value for term, value in raw.items()}
             self._update_normalisers(values | {_COMBINED: combined}, fragment)
         metrics: Metrics = {}
@@ -119,11 +126,16 @@ class IntrinsicModel:
         )
         metrics |= {f"{name}/mean": float(values.mean()) for name, values in batch.columns().items()}
         metrics["bonus/max"] = float(batch.bonus.max())
-        for update in range(self._updates if learn else 0):
+        return batch
+
+    def train(self, fragment: Fragment) -> Metrics:
+        """The second half of `process`: train the models on the fragment and return their losses."""
+        metrics: Metrics = {}
+        for update in range(self._updates):
             if update:
                 self.setting.again()
             metrics |= {f"learn/{key}": value for key, value in self._terms.learn(fragment).items()}
-        return batch
+        return metrics
 
     @property
     def warms_up(self) -> bool:

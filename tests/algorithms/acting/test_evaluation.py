@@ -1,10 +1,11 @@
-"""Evaluation: each environment's first episodes, held-out contexts, greedy or sampled."""
+"""Evaluation: each env's first episodes, held-out contexts, greedy or sampled."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 
+from bonuslab.algorithms.acting import evaluation
 from bonuslab.algorithms.acting.evaluation import evaluate
 from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE
 from bonuslab.algorithms.networks import build_policy
@@ -17,8 +18,8 @@ def network():
     return build_policy("small", OBSERVATION_SPACE, NUM_ACTIONS)
 
 
-def test_every_env_gives_its_first_episodes(network, toy_vector_env):
-    """Not those that end first anywhere, which would be the short ones."""
+def test_each_env_contributes_its_first_episodes(network, toy_vector_env):
+    """Not those that finish first overall, which would be short ones."""
     together = evaluate(network, toy_vector_env([0, 1, 2]), 7, greedy=True, seed=0).episodes
     assert [sum(episode.env_index == env_index for episode in together) for env_index in range(3)] == [3, 3, 1]
     for env_index, share in enumerate([3, 3, 1]):
@@ -27,21 +28,20 @@ def test_every_env_gives_its_first_episodes(network, toy_vector_env):
         assert ours == [(episode.context, episode.length) for episode in alone]
 
 
-def test_means_over_the_episodes(network, toy_vector_env):
-    evaluation = evaluate(network, toy_vector_env([0, 1]), 6, greedy=False, seed=0)
-    metrics = evaluation.metrics()
+def test_metrics_are_means_over_episodes(network, toy_vector_env):
+    first = evaluate(network, toy_vector_env([0, 1]), 6, greedy=False, seed=0)
+    metrics = first.metrics()
     assert metrics["num_episodes"] == 6
-    assert metrics["episode_len_mean"] == pytest.approx(sum(item.length for item in evaluation.episodes) / 6)
-    assert metrics["win_rate"] == pytest.approx(sum(item.end_status == "won" for item in evaluation.episodes) / 6)
+    assert metrics["episode_len_mean"] == pytest.approx(sum(item.length for item in first.episodes) / 6)
+    assert metrics["win_rate"] == pytest.approx(sum(item.end_status == "won" for item in first.episodes) / 6)
     again = evaluate(network, toy_vector_env([0, 1]), 6, greedy=False, seed=0)
     other = evaluate(network, toy_vector_env([0, 1]), 6, greedy=False, seed=1)
     assert again.metrics() == metrics
-    assert [item.length for item in other.episodes] != [item.length for item in evaluation.episodes]
+    assert [item.length for item in other.episodes] != [item.length for item in first.episodes]
 
 
 def test_contexts_are_held_out(make_config, running, monkeypatch):
-    """The algorithm evaluates on contexts that no training stream can draw, the same ones every time."""
-    from bonuslab.algorithms.rllib import algorithm as module
+    """Evaluation uses contexts that no training stream can draw, the same every time."""
 
     seen = []
 
@@ -50,7 +50,7 @@ def test_contexts_are_held_out(make_config, running, monkeypatch):
         seen.append({episode.context for episode in outcome.episodes})
         return outcome
 
-    monkeypatch.setattr(module, "evaluate", spy)
+    monkeypatch.setattr(evaluation, "evaluate", spy)
     trained = running(make_config("none", max_steps=5).run_serially().evaluation(evaluation_duration=3))
     trained.evaluate()
     training = MiniHackContexts("inf", 0)._range

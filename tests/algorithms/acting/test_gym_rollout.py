@@ -1,4 +1,4 @@
-"""Acting in Gymnasium environments: saved rollouts resume exactly, or begin new episodes where that is impossible."""
+"""Rollouts in Gymnasium environments: they resume exactly, or start new episodes where that is impossible."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bonuslab.envs.catalogue import make_vector_env
 
 
 class Forgetful(gym.Env):
-    """Nothing but noise that no seed decides; episodes of nine steps."""
+    """Unseeded noise; episodes of nine steps."""
 
     observation_space = gym.spaces.Box(-1.0, 1.0, (2,), np.float32)
     action_space = gym.spaces.Discrete(2)
@@ -55,7 +55,7 @@ def test_a_saved_rollout_resumes_exactly(name: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*ignores its seed")
-def test_an_episode_that_cannot_be_replayed_begins_anew() -> None:
+def test_an_episode_that_cannot_be_replayed_is_replaced() -> None:
     ours, theirs = begin(Forgetful), begin(Forgetful)
     before, _ = ours.collect(4)
     state = pickle.loads(pickle.dumps(ours.get_state()))
@@ -66,4 +66,4 @@ def test_an_episode_that_cannot_be_replayed_begins_anew() -> None:
     assert (after.observations["obs"][0] != before.observations["obs"][-1]).all()
     assert [tuple(place) for place in after.final_index] == [(8, 0), (8, 1), (8, 2)]
     assert [episode.length for episode in finished] == [9, 9, 9]
-    assert not state["first"].any(), "the saved state stays as it was"
+    assert not state["first"].any(), "the saved state must not change"

@@ -1,4 +1,4 @@
-"""Acting: fragments that join up, and environments that do not know of each other."""
+"""Rollouts: consecutive fragments are contiguous, and envs are independent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rollout(toy_vector_env) -> Rollout:
     return Rollout(toy_vector_env(ENVS), make_network(), runner=3, seed=5, keep_features=False)
 
 
-def test_fragments_join_up(rollout):
+def test_fragments_are_contiguous(rollout):
     fragments = [rollout.collect(7, weights_version=version)[0] for version in range(4)]
     for number, fragment in enumerate(fragments):
         assert fragment.sequence.tolist() == [number] * 4
@@ -41,8 +41,8 @@ def test_fragments_join_up(rollout):
         assert any(not np.array_equal(ours, theirs) for ours, theirs in zip(before.state, after.state, strict=True))
 
 
-def test_episodes_contexts_and_finals_are_true(rollout, toy_vector_env):
-    """The recorded actions, played again in envs of their own, one environment at a time, give the same fragment."""
+def test_a_fragment_matches_its_replayed_actions(rollout, toy_vector_env):
+    """Replaying the recorded actions, one env at a time, gives the same fragment."""
     played = [rollout.collect(9) for _ in range(3)]
     for n in ENVS:
         envs = toy_vector_env([n])
@@ -72,7 +72,7 @@ def test_episodes_contexts_and_finals_are_true(rollout, toy_vector_env):
 
 
 @pytest.mark.parametrize("recurrent", [True, False])
-def test_acting_in_a_batch_is_acting_env_by_env(toy_vector_env, recurrent):
+def test_batched_acting_equals_acting_env_by_env(toy_vector_env, recurrent):
     network = make_network(recurrent)
     rollout = Rollout(toy_vector_env(ENVS), network, runner=0, seed=5, keep_features=True)
     first, second = (rollout.collect(8)[0] for _ in range(2))
@@ -95,22 +95,22 @@ def test_acting_in_a_batch_is_acting_env_by_env(toy_vector_env, recurrent):
                         np.testing.assert_allclose(ours[:, finals[t, n]], expected, rtol=1e-4, atol=1e-6)
 
 
-def test_policy_features_come_only_when_asked_for(toy_vector_env, rollout):
+def test_policy_features_are_recorded_only_on_request(toy_vector_env, rollout):
     assert rollout.collect(3)[0].policy_features is None
     network = make_network()
-    asked, _ = Rollout(toy_vector_env(ENVS), network, runner=0, seed=5, keep_features=True).collect(3)
-    assert asked.policy_features.shape == (4, 4, network.encoder.output_size)
-    last = network.encoder({key: torch.from_numpy(rows[-1]) for key, rows in asked.observations.items()})
-    np.testing.assert_allclose(asked.policy_features[-1], last.detach().numpy(), rtol=1e-5, atol=1e-6)
+    fragment, _ = Rollout(toy_vector_env(ENVS), network, runner=0, seed=5, keep_features=True).collect(3)
+    assert fragment.policy_features.shape == (4, 4, network.encoder.output_size)
+    last = network.encoder({key: torch.from_numpy(rows[-1]) for key, rows in fragment.observations.items()})
+    np.testing.assert_allclose(fragment.policy_features[-1], last.detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(("bonus", "wanted"), [("e3b(encoder=policy)", True), ("e3b", False)])
-def test_a_bonus_asks_for_policy_features(make_config, bonus, wanted):
+def test_a_bonus_requests_policy_features(make_config, bonus, wanted):
     assert make_config(bonus).needs_policy_features() is wanted
 
 
 def test_actions_follow_the_policy(toy_vector_env):
-    """Over many steps an action's frequency is its mean probability, within five deviations."""
+    """Over many steps, an action's frequency is its mean probability within five standard deviations."""
     rollout = Rollout(toy_vector_env(list(range(32))), make_network(), runner=0, seed=5, keep_features=False)
     fragment, _ = rollout.collect(200)
     weights = np.exp(fragment.behaviour_logits)
@@ -119,8 +119,8 @@ def test_actions_follow_the_policy(toy_vector_env):
     np.testing.assert_allclose(found, expected, atol=5 * 0.5 / fragment.action.size**0.5)
 
 
-def test_a_saved_rollout_goes_on_exactly():
-    """With real games: the environments replay their episodes."""
+def test_a_saved_rollout_resumes_exactly():
+    """With real games, which replay their episodes."""
 
     def begin() -> Rollout:
         envs = MiniHackVectorEnv("MultiRoom-N2-S4", 2, max_steps=7)

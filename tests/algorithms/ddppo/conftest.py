@@ -1,4 +1,4 @@
-"""Small configurations of DD-PPO, and rollouts of toy environments with all columns that the learner needs."""
+"""A small configuration of DD-PPO."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TASK = "MultiRoom-N2-S4"
 
 
 def small(bonus: str = "count.global(position)", envs: int = 4, steps: int = 8, **env: Any) -> DDPPOConfig:
-    """The laptop preset with few environments and short rollouts: an update takes some hundredths of a second."""
+    """The laptop preset with few envs and short rollouts; an update takes milliseconds."""
     config = DDPPOConfig().environment(TASK, env_config={"contexts": "inf", **env})
     config.apply(LAPTOP.values)
     config.env_runners(num_envs_per_env_runner=envs, rollout_fragment_length=steps, num_env_runners=2)
@@ -26,5 +26,5 @@ def small(bonus: str = "count.global(position)", envs: int = 4, steps: int = 8, 
 
 @pytest.fixture(scope="session")
 def make_config() -> Callable[..., DDPPOConfig]:
-    """`make_config(bonus, environments=…, steps=…, **env_config)`."""
+    """`make_config(bonus, envs=…, steps=…, **env_config)`."""
     return small

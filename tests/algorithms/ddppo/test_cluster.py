@@ -1,4 +1,4 @@
-"""Workers in processes of their own: equal replicas, stragglers, deaths and errors."""
+"""DD-PPO workers in separate processes: identical replicas, stragglers, deaths and errors."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ BONUS = "e3b * rnd + count.global(position)"
 ENVS, STEPS = 4, 8
 
 
-class HauntedVectorEnv:
-    """A vector env in which something happens before every step."""
+class HookedVectorEnv:
+    """A vector env that calls `before_step` before every step."""
 
     def __init__(self, envs) -> None:
         self._envs = envs
@@ -44,7 +44,7 @@ class HauntedVectorEnv:
 class Worker(DDPPOWorker):
     def make_env(self) -> None:
         super().make_env()
-        self.env = HauntedVectorEnv(self.env)
+        self.env = HookedVectorEnv(self.env)
 
     def _preemption(self, signal):
         stop = super()._preemption(signal)
@@ -54,10 +54,10 @@ class Worker(DDPPOWorker):
 
 @pytest.fixture(scope="module")
 def algorithm(cluster, make_config):
-    """One algorithm of two workers for the tests that leave it in working order."""
+    """Two workers, shared by the tests that leave them working."""
     config = make_config(BONUS, ENVS, STEPS, max_steps=20).env_runners(env_runner_cls=Worker)
     config.evaluation(evaluation_duration=3).training(sync_fraction=0.5)
-    config.exchange_timeout_s = config.straggler_patience_s = 10_000  # nobody waits for the dead
+    config.collective_timeout_s = config.straggler_timeout_s = 10_000  # recovery must not rely on timeouts
     made = config.build_algo()
     yield made
     made.stop()
@@ -68,21 +68,21 @@ def on_worker(algorithm: DDPPO, worker: int, function):
     return ray.get(actor.apply.remote(function))
 
 
-def haunt(algorithm: DDPPO, worker: int, before_step=lambda worker: None) -> None:
-    """Let a worker do `before_step(worker)` before every step."""
+def hook(algorithm: DDPPO, worker: int, before_step=lambda worker: None) -> None:
+    """Make a worker call `before_step(worker)` before every step."""
 
-    def set_it(made) -> None:
+    def set_hook(made) -> None:
         made.env.before_step = lambda: before_step(made)
 
-    on_worker(algorithm, worker, set_it)
+    on_worker(algorithm, worker, set_hook)
 
 
-def collapse(worker) -> None:
-    raise OSError("the dungeon has collapsed")
+def fail(worker) -> None:
+    raise OSError("simulated failure")
 
 
 def fingerprint(worker) -> str:
-    """Of all that replicas share: policy, optimiser, bonus models, normalisers and counts."""
+    """Digest of the replicated state: policy, optimiser, bonus models, normalisers and counts."""
     state = worker.replica_state()
     digest = hashlib.sha256()
 
@@ -108,16 +108,16 @@ def fingerprints(algorithm: DDPPO) -> list[str]:
     return [on_worker(algorithm, worker, fingerprint) for worker in (1, 2)]
 
 
-def train_until_both_are_back(algorithm: DDPPO) -> None:
+def train_until_both_recover(algorithm: DDPPO) -> None:
     while algorithm.train()["workers"]["num_workers"] < 2:
         time.sleep(0.1)
 
 
-def test_results_hold_every_metric_and_replicas_are_equal(algorithm):
+def test_results_contain_every_metric_and_replicas_are_identical(algorithm):
     for iteration in range(1, 31):
         results = algorithm.train()
         row = row_of(results, 1.0, algorithm.env_steps, iteration)
-        if iteration >= 3 and "episode_return" in row:  # a slow machine cuts rollouts, so that episodes take longer
+        if iteration >= 3 and "episode_return" in row:  # preempted rollouts make episodes take longer
             break
     expected = {"policy_loss", "baseline_loss", "entropy", "gradient_norm", "kl_to_behaviour", "episode_return"}
     assert row.keys() >= expected | {"learn/rnd/predictor_loss", "bonus/mean", "bonus/sigma"}
@@ -133,15 +133,15 @@ def test_results_hold_every_metric_and_replicas_are_equal(algorithm):
     assert fingerprints(algorithm)[0] != ours
 
 
-def test_a_straggler_is_preempted_and_its_part_is_learnt_from(algorithm):
+def test_a_straggler_is_preempted_and_its_steps_are_used(algorithm):
     def dawdle(worker) -> None:
         while not worker.is_preempted():
             time.sleep(0.01)
 
-    haunt(algorithm, 2, dawdle)
+    hook(algorithm, 2, dawdle)
     before = algorithm.env_steps
     results = algorithm.train()
-    haunt(algorithm, 2)
+    hook(algorithm, 2)
     steps = results["workers"]["rollout_share"] * 2 * STEPS - STEPS  # the straggler's
     assert steps == STEPS / 4  # the shortest rollout
     assert results["workers"]["preempted_share"] == 0.5
@@ -150,43 +150,43 @@ def test_a_straggler_is_preempted_and_its_part_is_learnt_from(algorithm):
     assert len(set(fingerprints(algorithm))) == 1
 
 
-def test_a_worker_killed_in_a_rollout_is_missed_and_returns_with_the_weights(algorithm):
+def test_a_worker_killed_in_a_rollout_rejoins_with_the_current_state(algorithm):
     def die_in_third_step(worker) -> None:
         worker.steps_to_live = getattr(worker, "steps_to_live", 3) - 1
         if worker.steps_to_live == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    haunt(algorithm, 2, die_in_third_step)
+    hook(algorithm, 2, die_in_third_step)
     results = algorithm.train()
     assert results["workers"]["num_workers"] == 1
     assert results["learners"]["__all_modules__"]["num_env_steps_trained"] == ENVS * STEPS
-    train_until_both_are_back(algorithm)
+    train_until_both_recover(algorithm)
     assert len(set(fingerprints(algorithm))) == 1
-    lives = [on_worker(algorithm, worker, lambda made: made._incarnation) for worker in (1, 2)]
-    assert lives[0] == 0 < lives[1]
+    incarnations = [on_worker(algorithm, worker, lambda made: made._incarnation) for worker in (1, 2)]
+    assert incarnations[0] == 0 < incarnations[1]
 
 
-def test_a_worker_killed_in_an_update_leaves_equal_replicas(algorithm):
+def test_replicas_stay_identical_if_a_worker_is_killed_in_an_update(algorithm):
     def die_soon(worker) -> None:
         steps = iter(range(3))
         average = worker.learner.reduce_gradients
 
-        def last_words(*arguments) -> None:
+        def count_down(*arguments) -> None:
             if next(steps) == 2:
                 os.kill(os.getpid(), signal.SIGKILL)
             average(*arguments)
 
-        worker.learner.reduce_gradients = last_words
+        worker.learner.reduce_gradients = count_down
 
     updates = on_worker(algorithm, 1, lambda worker: worker.learner._weights_seq_no)
     on_worker(algorithm, 2, die_soon)
     algorithm.train()
     assert on_worker(algorithm, 1, lambda worker: worker.learner._weights_seq_no) == updates + 1
-    train_until_both_are_back(algorithm)
+    train_until_both_recover(algorithm)
     assert len(set(fingerprints(algorithm))) == 1
 
 
-def test_it_goes_on_from_a_checkpoint(algorithm, tmp_path):
+def test_resumes_from_a_checkpoint(algorithm, tmp_path):
     path = algorithm.save_to_path(tmp_path / "checkpoint")
     steps, mark = algorithm.env_steps, fingerprints(algorithm)[0]
     algorithm.train()
@@ -201,56 +201,56 @@ def test_it_goes_on_from_a_checkpoint(algorithm, tmp_path):
     assert len(set(fingerprints(algorithm))) == 1
 
 
-def test_an_error_in_the_loss_of_one_worker_is_heard_at_once(cluster, make_config, running):
-    """The other worker waits for its gradients: it must be freed, and the first one's words reach the user."""
+def test_an_error_in_the_loss_of_one_worker_is_reported_at_once(cluster, make_config, running):
+    """The other worker, which waits for its gradients, must not hang, and the error must reach the user."""
 
-    class Forgetful(Worker):
+    class Broken(Worker):
         def make_module(self) -> None:
             super().make_module()
             if self.worker_index == 2:
                 self.module.network.value_head.weight.data.fill_(float("nan"))
 
         def set_state(self, state) -> None:
-            """RLlib's first weights are not wanted here."""
+            """Keep the NaNs: ignore RLlib's initial weights."""
 
-    algorithm = running(make_config("none").env_runners(env_runner_cls=Forgetful))
+    algorithm = running(make_config("none").env_runners(env_runner_cls=Broken))
     with pytest.raises(RuntimeError, match=r"NonFinite: (value|advantage) is not finite"):
         algorithm.train()
 
 
 @pytest.mark.slow
-def test_when_all_die_they_return_with_the_drivers_copy(algorithm):
+def test_if_all_die_they_resume_from_the_drivers_snapshot(algorithm):
     for _ in range(2):
         algorithm.train()
     copied = ray.get(algorithm.workers._newest_snapshot())["learner"]["weights_seq_no"]
     for worker in (1, 2):
         os.kill(on_worker(algorithm, worker, lambda _: os.getpid()), signal.SIGKILL)
     algorithm.train()
-    train_until_both_are_back(algorithm)
+    train_until_both_recover(algorithm)
     assert on_worker(algorithm, 1, lambda worker: worker.learner._weights_seq_no) > copied > 0
     assert len(set(fingerprints(algorithm))) == 1
 
 
 def test_a_worker_that_hangs_is_restarted(algorithm, monkeypatch, wait_until_gone):
     hasty = algorithm.config.copy(copy_frozen=False)
-    hasty.straggler_patience_s = 2.0
+    hasty.straggler_timeout_s = 2.0
     monkeypatch.setattr(algorithm.workers, "_config", hasty)
     old = on_worker(algorithm, 2, lambda _: os.getpid())
-    haunt(algorithm, 2, lambda worker: time.sleep(10_000))
+    hook(algorithm, 2, lambda worker: time.sleep(10_000))
     assert algorithm.train()["workers"]["num_workers"] == 1
     assert not algorithm.workers._manager.is_actor_healthy(2)
     wait_until_gone(old)
 
 
-def test_a_failing_environment_is_heard(algorithm):
-    """The last test of this algorithm."""
-    haunt(algorithm, 1, collapse)
-    with pytest.raises(RuntimeError, match="a worker failed: OSError: the dungeon has collapsed") as caught:
+def test_a_failing_environment_is_reported(algorithm):
+    """The last test that uses the shared algorithm."""
+    hook(algorithm, 1, fail)
+    with pytest.raises(RuntimeError, match="a worker failed: OSError: simulated failure") as caught:
         algorithm.train()
     assert "in step" in "".join(caught.value.__notes__)
 
 
-def test_a_bad_task_or_setting_is_named_before_anything_starts(cluster, make_config):
+def test_an_invalid_task_or_setting_is_named_before_anything_starts(cluster, make_config):
     with pytest.raises(InvalidInput, match="NoSuchRoom"):
         make_config("none").environment("NoSuchRoom").build_algo()
     with pytest.raises(InvalidInput, match="num_values=3"):

@@ -1,4 +1,4 @@
-"""DD-PPO's presets and resources: the paper's values, and what a machine gets."""
+"""DD-PPO's presets and resource layouts."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from bonuslab.algorithms import catalogue
 from bonuslab.algorithms.ddppo.algorithm import DDPPO
 from bonuslab.algorithms.ddppo.config import DDPPOConfig
 from bonuslab.algorithms.ddppo.hyperparameters import PRESETS
-from bonuslab.algorithms.ddppo.resources import choose_resources
 from bonuslab.envs.errors import InvalidInput
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_every_value_reaches_the_configuration(name):
+def test_every_value_reaches_the_config(name):
     values = PRESETS[name].values
     config = DDPPOConfig().environment("MultiRoom-N2").apply(values)
     config.validate()
@@ -24,7 +23,7 @@ def test_the_default_is_the_papers_for_habitat():
     assert DDPPOConfig().hyperparameters == PRESETS["habitat"].values
 
 
-def test_two_heads_of_montezuma():
+def test_montezuma_has_two_value_heads():
     values = PRESETS["montezuma"].values
     assert (values.gamma, values.intrinsic_gamma) == (0.999, 0.99)
     assert (values.extrinsic_advantage_coeff, values.intrinsic_advantage_coeff) == (2.0, 1.0)
@@ -46,7 +45,7 @@ def test_two_heads_of_montezuma():
     ],
 )
 def test_resources(name, cpus, gpus, workers, cores, gpus_each):
-    resources = choose_resources(name, cpus, gpus)
+    resources = catalogue.find("ddppo").choose_resources(name, cpus, gpus)
     assert (resources.num_workers, resources.cpus_per_worker, resources.gpus_per_worker) == (workers, cores, gpus_each)
     config = resources.configure(DDPPOConfig().environment("MultiRoom-N2"))
     needed = DDPPO.default_resource_request(config.to_dict()).required_resources
@@ -55,7 +54,7 @@ def test_resources(name, cpus, gpus, workers, cores, gpus_each):
     assert config.threads_per_learner == cores
 
 
-def test_the_catalogue_names_what_is_unknown():
+def test_unknown_names_get_a_suggestion():
     with pytest.raises(InvalidInput, match="unknown algorithm 'ppo'; did you mean ddppo"):
         catalogue.find("ppo")
     with pytest.raises(InvalidInput, match="unknown preset of ddppo 'habitt'; did you mean habitat"):

@@ -1,4 +1,4 @@
-"""PPO's loss against its definition, step by step."""
+"""PPO's loss against its definition."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def batch(seed: int, heads: int) -> dict[str, torch.Tensor]:
 
 
 def literal(given: dict[str, torch.Tensor], settings: DDPPOHyperparameters) -> float:
-    """Means over steps of the three terms, written out with plain numbers."""
+    """Means over steps of the three terms, in plain Python."""
     policy = baseline = entropy = 0.0
     heads = given["value"].reshape(T, N, -1).shape[-1]
     for t in range(T):
@@ -70,8 +70,8 @@ def test_equals_the_definition(seed: int, heads: int, value_clip: float | None) 
     assert float(parts["entropy"]) == pytest.approx(-float(parts["entropy_loss"]))
 
 
-def test_steps_beyond_the_clip_teach_nothing() -> None:
-    """Where the policy has moved far in the direction the advantage wants, its gradient is zero."""
+def test_steps_beyond_the_clip_have_no_gradient() -> None:
+    """If the policy has moved past the clip in the direction of the advantage, the gradient is zero."""
     given = batch(0, 1)
     given["logits"].requires_grad_()
     loss, _ = ppo_loss(**given, settings=DDPPOHyperparameters(vf_clip_param=None, entropy_coeff=0.0, vf_loss_coeff=0.0))
@@ -86,7 +86,7 @@ def test_steps_beyond_the_clip_teach_nothing() -> None:
 
 
 @pytest.mark.parametrize("name", ["logits", "value", "advantage"])
-def test_what_is_not_finite_is_named(name: str) -> None:
+def test_a_non_finite_input_is_named(name: str) -> None:
     given = batch(0, 1)
     given[name][0, 0] = torch.nan
     with pytest.raises(NonFinite, match=name):

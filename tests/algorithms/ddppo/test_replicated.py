@@ -1,4 +1,4 @@
-"""Two workers are one: the same gradient step, the same bonus, the same counts and normalisers."""
+"""Two workers act as one: the same gradient steps, bonuses, counts and normalisers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXPRESSIONS = (
 
 
 def fragments(lengths: tuple[int, int], seed: int = 0, heads: int = 1) -> list[Fragment]:
-    """Two workers' rollouts, one environment each, in float64."""
+    """Rollouts of two workers with one env each, in float64."""
     made = []
     for worker, length in enumerate(lengths):
         rng = np.random.default_rng([seed, worker])
@@ -45,12 +45,12 @@ def fragments(lengths: tuple[int, int], seed: int = 0, heads: int = 1) -> list[F
     return made
 
 
-def learner(make_config, replicas: SingleProcess, **training):
+def learner(make_config, collectives: SingleProcess, **training):
     config = make_config("none").training(**{"num_epochs": 2, "num_minibatches": 1, **training})
     torch.manual_seed(7)
     made = config.build_learner(spaces=SPACES)
     made.module["default_policy"].double()
-    made.replicas = replicas
+    made.collectives = collectives
     return made
 
 
@@ -64,7 +64,7 @@ def both(function, *arguments) -> list:
 
 
 @pytest.mark.parametrize("heads", [1, 2])
-def test_two_workers_with_one_env_take_the_step_of_one_worker_with_both(make_config, connected, heads):
+def test_two_workers_with_one_env_each_equal_one_worker_with_both(make_config, connected, heads):
     training = {"normalise_advantages": True, "num_values": heads}
     parts = fragments((12, 12), heads=heads)
     alone = learner(make_config, SingleProcess(), **training)
@@ -78,8 +78,8 @@ def test_two_workers_with_one_env_take_the_step_of_one_worker_with_both(make_con
     torch.testing.assert_close(ours, parameters(alone), rtol=0, atol=1e-8)
 
 
-def test_a_short_rollout_counts_by_its_steps(make_config, connected):
-    """The gradient with 12 and 3 steps is that of the mean loss over all 15, not the mean of two means."""
+def test_rollouts_are_weighted_by_their_steps(make_config, connected):
+    """The gradient of 12 and 3 steps is that of the mean loss over all 15, not a mean of two means."""
     parts = fragments((12, 3))
     workers = [learner(make_config, replica, num_epochs=1, normalise_advantages=False) for replica in connected(2)]
     gradients: dict[int, torch.Tensor] = {}
@@ -93,7 +93,7 @@ def test_a_short_rollout_counts_by_its_steps(make_config, connected):
     for worker in workers:
         averaged = worker.reduce_gradients
 
-        def keep(parameters, steps, averaged=averaged, rank=worker.replicas.rank):
+        def keep(parameters, steps, averaged=averaged, rank=worker.collectives.rank):
             averaged(parameters, steps)
             gradients[rank] = torch.cat([p.grad.flatten() for p in parameters])
 
@@ -106,8 +106,8 @@ def test_a_short_rollout_counts_by_its_steps(make_config, connected):
     assert torch.equal(parameters(workers[0]), parameters(workers[1]))
 
 
-def model(expression: str, replicas: SingleProcess, normalise: str = "std") -> IntrinsicModel:
-    setting = Setting(OBSERVATION_SPACE, NUM_ACTIONS, network="small", collectives=replicas)
+def model(expression: str, collectives: SingleProcess, normalise: str = "std") -> IntrinsicModel:
+    setting = Setting(OBSERVATION_SPACE, NUM_ACTIONS, network="small", collectives=collectives)
     made = IntrinsicModel(parse(expression), setting, normalise=normalise, updates=3)
     for source in setting.models.values():
         for part in vars(source).values():
@@ -117,7 +117,7 @@ def model(expression: str, replicas: SingleProcess, normalise: str = "std") -> I
 
 
 def rollouts(round_: int) -> list[Fragment]:
-    """Two workers with two environments each, consecutive rollouts."""
+    """Consecutive rollouts of two workers with two envs each."""
     return [
         Trajectory(2, 24, seed=worker, mean_episode=7).cut([12, 12], first_env=2 * worker)[round_]
         for worker in range(2)
@@ -125,8 +125,8 @@ def rollouts(round_: int) -> list[Fragment]:
 
 
 @pytest.mark.parametrize(("expression", "normalise"), [*((text, "std") for text in EXPRESSIONS), ("e3b", "return")])
-def test_every_bonus_of_two_workers_is_that_of_one(connected, expression, normalise):
-    """Counts, covariances and normalisers are shared, models are averaged; three updates a rollout, two rollouts."""
+def test_bonuses_of_two_workers_equal_those_of_one(connected, expression, normalise):
+    """Counts, covariances and normalisers are shared, gradients averaged; three updates per rollout."""
     alone = model(expression, SingleProcess(), normalise)
     workers = [model(expression, replica, normalise) for replica in connected(2)]
     for round_ in range(2):

@@ -1,4 +1,4 @@
-"""What a worker learns from: recorded values, shortened rollouts, and minibatches that cut no sequence."""
+"""A worker's data: recorded values, preempted rollouts, and minibatches of whole sequences."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def module(request, toy_vector_env) -> PolicyModule:
         model_config={"family": "small", "recurrent": True, "num_values": request.param},
     )
     with torch.no_grad():
-        for parameter in made.parameters():  # far enough from zero for states and values to differ
+        for parameter in made.parameters():  # large enough for states and values to differ
             parameter.mul_(2.0)
     return made
 
@@ -39,8 +39,8 @@ def with_reward(fragment):
     return fragment
 
 
-def test_minibatches_say_what_the_whole_sequence_said(toy_vector_env, module):
-    """VectorEnv alone, unrolled from the recorded state, give the logits and values that the policy acted with."""
+def test_minibatches_equal_the_full_batch(toy_vector_env, module):
+    """Some envs, unrolled from the recorded state, give the logits and values of the rollout."""
     play = rollout(toy_vector_env, module)
     play.collect(7)
     fragment = with_reward(play.collect(12)[0])
@@ -55,25 +55,25 @@ def test_minibatches_say_what_the_whole_sequence_said(toy_vector_env, module):
         torch.testing.assert_close(part[Columns.ACTION_DIST_INPUTS], acted, rtol=1e-5, atol=1e-5)
 
 
-def test_recorded_values_are_those_of_a_full_forward(toy_vector_env, module):
+def test_recorded_values_equal_those_of_a_full_forward_pass(toy_vector_env, module):
     play = rollout(toy_vector_env, module)
     fragment = with_reward(play.collect(12)[0])
     assert fragment.truncated.any()
     output = module.forward_train(to_tensors(fragment, "cpu"))
     np.testing.assert_allclose(fragment.extra[VALUE], output[Columns.VF_PREDS].detach(), rtol=1e-5, atol=1e-5)
-    known = ~fragment.terminated  # the forward leaves out what is multiplied by zero
+    known = ~fragment.terminated  # the forward pass skips values that are multiplied by zero
     np.testing.assert_allclose(
         fragment.extra[NEXT_VALUE][known], output["next_value"][known].detach(), rtol=1e-5, atol=1e-5
     )
     following = fragment.extra[FOLLOWING_VALUE]
     np.testing.assert_array_equal(following[:-1], fragment.extra[VALUE][1:])
-    going_on = ~fragment.done
-    np.testing.assert_array_equal(following[going_on], fragment.extra[NEXT_VALUE][going_on])
+    continues = ~fragment.done
+    np.testing.assert_array_equal(following[continues], fragment.extra[NEXT_VALUE][continues])
     assert not np.allclose(following[fragment.done], fragment.extra[NEXT_VALUE][fragment.done])
 
 
-def test_a_rollout_that_is_stopped_goes_on_where_it_was(toy_vector_env, module):
-    """8 steps, or 3 and then 5: the same steps, and every array ends where the rollout did."""
+def test_a_stopped_rollout_resumes_where_it_stopped(toy_vector_env, module):
+    """3 steps and then 5 equal 8 steps, and every array has the length of its rollout."""
     whole, _ = rollout(toy_vector_env, module).collect(8)
     play = rollout(toy_vector_env, module)
     asked: list[int] = []
@@ -94,7 +94,7 @@ def test_a_rollout_that_is_stopped_goes_on_where_it_was(toy_vector_env, module):
     np.testing.assert_array_equal(np.concatenate(parts), whole.extra[VALUE])
 
 
-def test_random_play_looks_at_nothing(toy_vector_env):
+def test_the_random_policy_is_uniform(toy_vector_env):
     envs = toy_vector_env([0, 1])
     play = Rollout(envs, uniform_policy(int(envs.action_space.n)), runner=0, seed=0, keep_features=False)
     fragment, _ = play.collect(200)

@@ -1,4 +1,4 @@
-"""Training with runners and a bonus actor in processes of their own."""
+"""IMPALA with runners and a bonus actor in separate processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import ray
 from ray import cloudpickle
 
 from bonuslab.algorithms.acting.runner import FragmentRunner
-from bonuslab.algorithms.impala.algorithm import IMPALA, WAIT_SECONDS
+from bonuslab.algorithms.impala.algorithm import IMPALA, POLL_SECONDS
 from bonuslab.algorithms.rllib.metrics import METRICS
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.minihack.contexts import MiniHackContexts
@@ -26,7 +26,7 @@ ENVS, STEPS = 4, 8
 
 @pytest.fixture(scope="module")
 def algorithm(cluster, make_config):
-    """One algorithm for the tests that leave it in working order."""
+    """Shared by the tests that leave it working."""
     config = make_config(BONUS, ENVS, STEPS, max_steps=20)
     config.evaluation(evaluation_interval=2, evaluation_duration=5)
     made = config.build_algo()
@@ -35,7 +35,7 @@ def algorithm(cluster, make_config):
 
 
 def on_runner(algorithm: IMPALA, function):
-    """What `function(runner)` gives on the first runner."""
+    """Result of `function(runner)` on the first runner."""
     actor = algorithm.env_runner_group._worker_manager.actors()[1]
     return ray.get(actor.apply.remote(function))
 
@@ -52,16 +52,16 @@ def visits(state) -> int:
     return 0
 
 
-def check_counts(algorithm: IMPALA, lives: int) -> None:
-    """Every batch that went through the bonus was counted once, first states of episodes included."""
+def check_counts(algorithm: IMPALA, incarnations: int) -> None:
+    """The bonus counted every batch once, including the first states of episodes."""
     episodes = int(algorithm.metrics.peek(("env_runners", "num_episodes_lifetime"), default=0))
     batches = algorithm.bonus._submitted - algorithm.bonus.lost_batches
     assert batches >= algorithm._updates
     found = visits(algorithm.bonus.get_state()) - batches * ENVS * STEPS
-    assert ENVS * lives <= found <= ENVS * (lives + 3) + episodes + ENVS * STEPS
+    assert ENVS * incarnations <= found <= ENVS * (incarnations + 3) + episodes + ENVS * STEPS
 
 
-def test_results_hold_every_metric(algorithm):
+def test_results_contain_every_metric(algorithm):
     for _ in range(7):
         results = algorithm.train()
     runners, bonus = results["env_runners"], results["bonus"]
@@ -92,7 +92,7 @@ def test_results_hold_every_metric(algorithm):
     assert published["learnt_steps_per_second"] > 0
 
 
-def test_evaluation_is_apart_from_training(algorithm):
+def test_evaluation_does_not_affect_training(algorithm):
     before = algorithm.env_steps
     outcome = algorithm.evaluate()
     assert algorithm.env_steps == before
@@ -107,9 +107,9 @@ def test_evaluation_is_apart_from_training(algorithm):
     assert results["evaluation"]["sampled"].keys() >= {"episode_return_mean", "win_rate"}
 
 
-def test_a_killed_runner_comes_back_with_other_contexts(algorithm):
+def test_a_killed_runner_restarts_with_new_contexts(algorithm):
     algorithm.train()
-    check_counts(algorithm, lives=1)
+    check_counts(algorithm, incarnations=1)
     steps, old = algorithm.env_steps, on_runner(algorithm, lambda _: os.getpid())
     os.kill(old, signal.SIGKILL)
     while algorithm.env_steps < steps + 6 * ENVS * STEPS:
@@ -120,10 +120,10 @@ def test_a_killed_runner_comes_back_with_other_contexts(algorithm):
     assert not set(met) & {sampler.draw() for sampler in draws for _ in range(200)}
     version = on_runner(algorithm, lambda runner: runner._weights_version)
     assert 0 <= algorithm._updates - version < 10
-    check_counts(algorithm, lives=2)
+    check_counts(algorithm, incarnations=2)
 
 
-def test_a_killed_bonus_actor_comes_back_with_its_counts(algorithm):
+def test_a_killed_bonus_actor_restarts_with_its_counts(algorithm):
     for _ in range(3):
         algorithm.train()
     restarts, updates = algorithm.bonus.restarts, algorithm._updates
@@ -131,10 +131,10 @@ def test_a_killed_bonus_actor_comes_back_with_its_counts(algorithm):
     while algorithm._updates < updates + 8:
         algorithm.train()
     assert algorithm.bonus.restarts == restarts + 1
-    check_counts(algorithm, lives=2)
+    check_counts(algorithm, incarnations=2)
 
 
-def test_it_goes_on_from_a_checkpoint_and_leaves_no_process(algorithm, tmp_path, wait_until_gone):
+def test_resumes_from_a_checkpoint_and_leaves_no_process(algorithm, tmp_path, wait_until_gone):
     path = algorithm.save_to_path(tmp_path / "checkpoint")
     counted = visits(algorithm.bonus.get_state())
     restored = IMPALA.from_checkpoint(path)
@@ -152,7 +152,7 @@ def test_it_goes_on_from_a_checkpoint_and_leaves_no_process(algorithm, tmp_path,
     wait_until_gone(*processes)
 
 
-def test_a_bad_task_or_setting_is_named_before_anything_starts(cluster, make_config):
+def test_an_invalid_task_or_setting_is_named_before_anything_starts(cluster, make_config):
     with pytest.raises(InvalidInput, match="NoSuchRoom"):
         make_config("none").environment("NoSuchRoom").build_algo()
     with pytest.raises(InvalidInput, match="contexts 'many' cannot be used"):
@@ -160,7 +160,7 @@ def test_a_bad_task_or_setting_is_named_before_anything_starts(cluster, make_con
 
 
 class SlowThenBroken:
-    """VectorEnv that sleep in every step, and fail in step `fails_at`."""
+    """A vector env that sleeps in every step and fails in step `fails_at`."""
 
     def __init__(self, envs, seconds: float, fails_at: int) -> None:
         self._envs, self._seconds, self._left = envs, seconds, fails_at
@@ -172,11 +172,11 @@ class SlowThenBroken:
         time.sleep(self._seconds)
         self._left -= 1
         if self._left < 0:
-            raise OSError("the dungeon has collapsed")
+            raise OSError("simulated failure")
         return self._envs.step(actions, out)
 
 
-def test_an_idle_driver_sleeps_and_a_failing_environment_is_heard(
+def test_an_idle_driver_sleeps_and_a_failing_environment_is_reported(
     cluster, make_config, running, wait_until_gone, monkeypatch
 ):
     class Runner(FragmentRunner):
@@ -199,16 +199,16 @@ def test_an_idle_driver_sleeps_and_a_failing_environment_is_heard(
             fetch(timeout_seconds=timeout_seconds, **given),
         )[1],
     )
-    with pytest.raises(RuntimeError, match="a runner failed: OSError: the dungeon has collapsed") as caught:
+    with pytest.raises(RuntimeError, match="a runner failed: OSError: simulated failure") as caught:
         algorithm.train()  # the next fragment fails
-    assert set(waits) == {WAIT_SECONDS}, "with nothing to do the driver waits for the runners"
+    assert set(waits) == {POLL_SECONDS}, "an idle driver must wait for the runners"
     assert "in step" in "".join(caught.value.__notes__)  # the traceback of the other process
     algorithm.stop()
     wait_until_gone(*processes)
 
 
 @pytest.mark.slow
-def test_runners_that_die_again_and_again_end_the_run(cluster, make_config, running):
+def test_runners_that_keep_dying_end_the_run(cluster, make_config, running):
     class Runner(FragmentRunner):
         def sample(self, **_):
             os.kill(os.getpid(), signal.SIGKILL)

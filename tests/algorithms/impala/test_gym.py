@@ -1,4 +1,4 @@
-"""IMPALA on Gymnasium environments, in one process."""
+"""IMPALA on Gymnasium environments in serial mode."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bonuslab.envs.catalogue import canonical_name
 
 
 class Pole(CartPoleEnv):
-    """An environment of a script."""
+    """An environment class of a user's script."""
 
 
 def train(environment: Any, bonus: str) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:

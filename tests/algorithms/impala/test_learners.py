@@ -1,4 +1,4 @@
-"""Two learners on CPU, joined by gloo: one policy, and an end to training when one of them fails."""
+"""Two learners on CPU, connected by gloo: they stay identical, and training stops if one fails."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def poison(learner) -> None:
         learner.module["default_policy"].unwrapped().network.value_head.weight.data.fill_(float("nan"))
 
 
-def test_both_have_the_same_parameters_after_20_updates(algorithm):
+def test_parameters_are_identical_after_20_updates(algorithm):
     before = on_learners(algorithm, parameters)[0]
     while algorithm._updates < 20:
         results = algorithm.train()
@@ -48,31 +48,31 @@ def test_both_have_the_same_parameters_after_20_updates(algorithm):
     assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
     assert all(map(np.array_equal, *on_learners(algorithm, moments)))
     assert sum(not np.array_equal(ours[name], before[name]) for name in ours) > len(ours) / 2
-    # Each learner had a batch of its own.
+    # Each learner had its own batch.
     trained = results["learners"]["__all_modules__"]["num_env_steps_trained_lifetime"]
     assert trained == 2 * algorithm._updates * 4 * 8
 
 
-def test_a_loss_that_is_nan_on_one_learner_stops_both(algorithm):
+def test_a_nan_loss_on_one_learner_stops_both(algorithm):
     on_learners(algorithm, poison)
     with pytest.raises((RuntimeError, ArithmeticError), match=r"value is not finite: .* are NaN or infinite"):
         algorithm.train()
 
 
-def test_a_killed_learner_is_an_error_that_says_so(algorithm):
+def test_a_killed_learner_is_reported(algorithm):
     manager = algorithm.learner_group._worker_manager
-    for actor in manager.actor_ids():  # RLlib has taken both out of service, as they have raised
+    for actor in manager.actor_ids():  # RLlib marked both as unhealthy when they raised
         manager.set_actor_state(actor, healthy=True)
     os.kill(on_learners(algorithm, lambda _: os.getpid())[1], signal.SIGKILL)
-    with pytest.raises(RuntimeError, match="a learner process died; go on from the last checkpoint"):
+    with pytest.raises(RuntimeError, match="a learner process died; resume from the last checkpoint"):
         algorithm.train()
 
 
 @pytest.mark.slow
-def test_a_single_learner_that_is_killed_is_an_error_too(cluster, make_config, running):
+def test_a_killed_single_learner_is_reported(cluster, make_config, running):
     config = make_config("none").learners(num_learners=1, num_cpus_per_learner=0.5)
     algorithm = running(config.env_runners(num_cpus_per_env_runner=0.5))
     algorithm.train()
     os.kill(on_learners(algorithm, lambda _: os.getpid())[0], signal.SIGKILL)
-    with pytest.raises(RuntimeError, match="a learner process died; go on from the last checkpoint"):
+    with pytest.raises(RuntimeError, match="a learner process died; resume from the last checkpoint"):
         algorithm.train()

@@ -1,4 +1,4 @@
-"""IMPALA's loss against loops in the notation of its paper."""
+"""IMPALA's loss against loops in the paper's notation."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def probabilities(logits: torch.Tensor) -> list[float]:
     return [weight / sum(weights) for weight in weights]
 
 
-class Lane:
-    """One environment of the batch: π, μ, V and the sums of the definition."""
+class Env:
+    """One env of the batch: π, μ, V and the sums of the definition."""
 
     def __init__(self, data: dict[str, torch.Tensor], n: int, settings: dict) -> None:
         self.V = data["value"][:, n].tolist()
@@ -85,26 +85,26 @@ class Lane:
 
     def advantage(self, t: int) -> float:
         """r_t + γ v_{t+1} − V(x_t)."""
-        goes_on = not self.ends[t] and t + 1 < T
+        continues = not self.ends[t] and t + 1 < T
         # V of the next state as the batch gives it, plus what V-trace adds to it later in the episode.
-        following = self.bootstrap(t) + (self.v(t + 1) - self.V[t + 1] if goes_on else 0.0)
+        following = self.bootstrap(t) + (self.v(t + 1) - self.V[t + 1] if continues else 0.0)
         return self.r[t] + self.γ * following - self.V[t]
 
 
 def literal(data: dict[str, torch.Tensor], settings: dict) -> dict[str, float]:
-    envs = [Lane(data, n, settings) for n in range(N)]
+    envs = [Env(data, n, settings) for n in range(N)]
     sums = {"policy_loss": 0.0, "baseline_loss": 0.0, "entropy_loss": 0.0}
     ε = settings["clip_param"]
-    for env_index in envs:
+    for env in envs:
         for t in range(T):
-            Â = env_index.advantage(t)
+            Â = env.advantage(t)
             if ε is None:
-                sums["policy_loss"] -= env_index.ρ[t] * log(env_index.π[t][env_index.a[t]]) * Â
+                sums["policy_loss"] -= env.ρ[t] * log(env.π[t][env.a[t]]) * Â
             else:
-                clipped = max(1 - ε, min(1 + ε, env_index.ratio0[t]))
-                sums["policy_loss"] -= env_index.weight[t] * min(env_index.ratio0[t] * Â, clipped * Â)
-            sums["baseline_loss"] += 0.5 * (env_index.v(t) - env_index.V[t]) ** 2
-            sums["entropy_loss"] += sum(p * log(p) for p in env_index.π[t])
+                clipped = max(1 - ε, min(1 + ε, env.ratio0[t]))
+                sums["policy_loss"] -= env.weight[t] * min(env.ratio0[t] * Â, clipped * Â)
+            sums["baseline_loss"] += 0.5 * (env.v(t) - env.V[t]) ** 2
+            sums["entropy_loss"] += sum(p * log(p) for p in env.π[t])
     return {name: value / N for name, value in sums.items()}
 
 
@@ -122,27 +122,27 @@ def test_parts_and_sum(changes, seed):
 
 
 @pytest.mark.parametrize("changes", [{}, {"clip_param": 0.2}])
-def test_gradients_take_targets_and_advantages_as_constants(changes):
+def test_gradients_treat_targets_and_advantages_as_constants(changes):
     settings = SETTINGS | changes
     data = batch(3)
-    envs = [Lane(data, n, settings) for n in range(N)]
+    envs = [Env(data, n, settings) for n in range(N)]
     data["logits"].requires_grad_()
     data["value"].requires_grad_()
     impala_loss(**data, settings=IMPALAHyperparameters(**settings))[0].backward()
     ε = settings["clip_param"]
 
-    for n, env_index in enumerate(envs):
+    for n, env in enumerate(envs):
         for t in range(T):
-            Â, π, ratio = env_index.advantage(t), env_index.π[t], env_index.ratio0[t]
-            by_value = settings["vf_loss_coeff"] * (env_index.V[t] - env_index.v(t)) / N
+            Â, π, ratio = env.advantage(t), env.π[t], env.ratio0[t]
+            by_value = settings["vf_loss_coeff"] * (env.V[t] - env.v(t)) / N
             assert data["value"].grad[t, n].item() == pytest.approx(by_value, rel=1e-9, abs=1e-12)
             H = -sum(p * log(p) for p in π)
             for b in range(A):
-                score = (env_index.a[t] == b) - π[b]  # ∂ log π(a_t) / ∂ logit_b
+                score = (env.a[t] == b) - π[b]  # ∂ log π(a_t) / ∂ logit_b
                 if ε is None:
-                    weight = env_index.ρ[t]
+                    weight = env.ρ[t]
                 else:
-                    weight = env_index.weight[t] * ratio if (ratio <= 1 + ε if Â > 0 else ratio >= 1 - ε) else 0.0
+                    weight = env.weight[t] * ratio if (ratio <= 1 + ε if Â > 0 else ratio >= 1 - ε) else 0.0
                 by_logit = -weight * Â * score + settings["entropy_coeff"] * π[b] * (log(π[b]) + H)
                 assert data["logits"].grad[t, n, b].item() == pytest.approx(by_logit / N, rel=1e-9, abs=1e-12)
 
@@ -160,7 +160,7 @@ def test_normalised_advantages_do_not_depend_on_the_reward_scale():
     ("column", "name"), [("logits", "policy logits"), ("value", "value"), ("reward", "reward"), ("next_value", "next")]
 )
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
-def test_the_first_bad_quantity_is_named(column, name, bad):
+def test_a_non_finite_input_is_named(column, name, bad):
     data = batch()
     data[column][2, 1] = bad
     data["terminated"][2, 1] = False

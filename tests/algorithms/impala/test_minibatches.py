@@ -1,4 +1,4 @@
-"""What the learner makes of a fragment: tensors, groups of environments, and values of true next states."""
+"""A learner's tensors of a fragment, minibatches of envs, and values of true next states."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def module(toy_vector_env) -> PolicyModule:
         model_config={"family": "small", "recurrent": True},
     )
     with torch.no_grad():
-        for parameter in made.parameters():  # far enough from zero for states and values to differ
+        for parameter in made.parameters():  # large enough for states and values to differ
             parameter.mul_(2.0)
     return made
 
@@ -47,7 +47,7 @@ def equal(ours, theirs) -> bool:
 
 
 @pytest.mark.parametrize("columns", [[0, 1, 2, 3, 4], [3, 1], [4, 0, 2], [2]])
-def test_choosing_envs_of_tensors_is_choosing_envs_of_the_fragment(fragments, columns):
+def test_selecting_envs_of_tensors_equals_selecting_envs_of_the_fragment(fragments, columns):
     whole = fragments[1]
     assert len(whole.final_index) > NUM_ENVS
     chosen = select_envs(to_tensors(whole, "cpu"), torch.tensor(columns))
@@ -56,7 +56,7 @@ def test_choosing_envs_of_tensors_is_choosing_envs_of_the_fragment(fragments, co
 
 
 def test_next_values_are_those_of_the_true_next_states(fragments, module):
-    """The network is stepped by hand, env by env; a cut episode's last state is seen with that env's own state."""
+    """Against stepping the network env by env; a truncated episode's last observation is seen with its own state."""
     fragment = fragments[1]
     outputs = module._forward(to_tensors(fragment, "cpu"))
     T, N = fragment.action.shape
@@ -72,7 +72,7 @@ def test_next_values_are_those_of_the_true_next_states(fragments, module):
             torch.testing.assert_close(outputs["action_dist_inputs"][t, n], output.logits[0], rtol=1e-4, atol=1e-5)
             ended += bool(fragment.terminated[t, n])
             if fragment.terminated[t, n]:
-                continue  # whatever stands here is multiplied by zero
+                continue  # multiplied by zero
             if fragment.truncated[t, n]:
                 cut += 1
                 after = {key: torch.from_numpy(rows[[finals[t, n]]]) for key, rows in fragment.finals.items()}
@@ -82,13 +82,13 @@ def test_next_values_are_those_of_the_true_next_states(fragments, module):
             torch.testing.assert_close(outputs[NEXT_VALUE][t, n], expected, rtol=1e-4, atol=1e-5)
             if fragment.truncated[t, n]:
                 wrong = module.network.act(after, torch.ones(1, dtype=torch.bool), state).value[0]
-                assert abs(wrong - expected) > 1e-4  # the recurrent state does matter here
+                assert abs(wrong - expected) > 1e-4  # the recurrent state matters
     assert cut >= 2
     assert ended >= 2
     assert not outputs[NEXT_VALUE].requires_grad
 
 
-def test_only_cut_episodes_are_evaluated_at_their_end(fragments):
+def test_only_truncated_episodes_are_evaluated_at_their_end(fragments):
     fragment = fragments[0]
     tensors = to_tensors(fragment, "cpu")
     assert len(tensors["final_index"]) == int(fragment.truncated.sum()) < len(fragment.final_index)
@@ -107,7 +107,7 @@ def test_minibatches_cover_every_env_once(make_config, running):
     assert torch.cat(groups[0]).tolist() != torch.cat(groups[1]).tolist()
 
 
-def test_recurrent_and_feed_forward_networks_both_learn_from_fragments(toy_vector_env):
+def test_a_feed_forward_network_reproduces_the_behaviour_logits(toy_vector_env):
     torch.manual_seed(0)
     envs = toy_vector_env([0, 1])
     network = build_policy("small", envs.observation_space, int(envs.action_space.n), recurrent=False)

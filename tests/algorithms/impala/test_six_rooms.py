@@ -1,8 +1,8 @@
-"""The paper's main finding in minutes: maps are new in every episode, and only episodic bonuses solve six rooms.
+"""The paper's main finding in minutes: with a new map every episode, only episodic bonuses solve six rooms.
 
-Results to expect at 300,000 steps (win rate of the last 100 episodes; 253 s on 2 cores): with seed 11 the test passes,
-its rates were not kept. Seen in single runs while the preset's coefficient was chosen on this task: e3b 0.96, 0.92 and
-0.98 (seeds 3, 5, 6; seed 3 at 266,000), count.episodic 0.99, none 0.00 and count.global 0.00 (seed 3).
+Results to expect at 300,000 steps (win rate of the last 100 episodes; 253 s on 2 cores): with seed 11 the test passes;
+its rates were not recorded. Single runs while tuning the preset's coefficient on this task: e3b 0.96, 0.92 and 0.98
+(seeds 3, 5, 6; seed 3 at 266,000), count.episodic 0.99, none 0.00 and count.global 0.00 (seed 3).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FAILS = ["none", "count.global(position)"]
 
 
 def win_rate(bonus: str) -> float:
-    """Of the last 100 training episodes, after the same number of steps for every bonus."""
+    """Win rate of the last 100 training episodes, after the same number of steps for every bonus."""
     torch.set_num_threads(1)
     config = IMPALAConfig().environment(TASK, env_config={"contexts": "inf"})
     config.apply(LAPTOP.values)

@@ -82,7 +82,7 @@ def test_mistakes_end_with_status_2(words, complaint, capsys):
 
 def readme_example() -> str:
     blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-    (example,) = [block for block in blocks if "@register" in block]
+    (example,) = [block for block in blocks if "@bl.bonus" in block]
     return example
 
 

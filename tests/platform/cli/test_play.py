@@ -39,7 +39,7 @@ def test_the_same_context_and_seed_play_the_same_game(capsys: pytest.CaptureFixt
         assert main(["play", "multiroom-n4", "--context", "3", "--seed", seed, "--steps", "25"]) == 0
         outputs.append(capsys.readouterr().out)
     assert outputs[0] == outputs[1] != outputs[2]
-    assert "not over after 25 steps" in outputs[0]
+    assert "unfinished after 25 steps" in outputs[0]
 
 
 def test_terminal_is_redrawn_in_place(monkeypatch: pytest.MonkeyPatch) -> None:

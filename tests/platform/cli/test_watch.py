@@ -47,7 +47,7 @@ def test_the_end_is_printed_with_the_bonus_and_no_file_changes(
     assert outputs[0] == outputs[1] != outputs[2]
     for name in ("bonus", "episodic", "global"):
         assert re.search(rf"^{name} +[0-9.e+-]+ [▁▂▃▄▅▆▇█]+$", outputs[0], re.MULTILINE)
-    assert re.search(r"sampled: (won|step limit|died) after \d+ steps, return .*, bonus .* in all", outputs[0])
+    assert re.search(r"sampled: (won|step limit|died) after \d+ steps, return .*, total bonus .*", outputs[0])
     assert "\033" not in outputs[0]
 
 
@@ -151,7 +151,7 @@ def test_a_grid_and_a_trial_without_checkpoint_have_nothing_to_watch(
 ) -> None:
     grid = write_sample_grid(tmp_path / "grid", seeds=(0,), rows=1)
     assert main(["watch", str(grid.path)]) == 2
-    assert "has 8 trials; name one of them" in capsys.readouterr().err
+    assert "has 8 trials; choose one" in capsys.readouterr().err
     assert main(["watch", str(grid.trials()[0].path)]) == 2
     assert "no checkpoint yet" in capsys.readouterr().err
 

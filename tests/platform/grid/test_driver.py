@@ -62,7 +62,7 @@ def test_a_retry_goes_on_from_the_checkpoint(troubled: tuple[Path, list[str]]) -
     rows = flaky.rows()
     assert rows["env_steps"].tolist() == [32, 64, 96, 128, 160, 192]
     assert rows["wall_seconds"].is_monotonic_increasing
-    assert any("flaky" in note and "trying again: RuntimeError: a bad day" in note for note in troubled[1])
+    assert any("flaky" in note and "retrying: RuntimeError: a bad day" in note for note in troubled[1])
 
 
 def test_the_next_run_repeats_nothing_but_what_failed(troubled: tuple[Path, list[str]], tiny: ModuleType) -> None:

@@ -48,9 +48,9 @@ def test_ids_are_stable_and_labels_say_what_a_trial_is() -> None:
 
 
 def test_two_names_of_the_same_trial_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="both called MultiRoom-N2-S4__none__cinf__s0"):
+    with pytest.raises(InvalidInput, match="two trials have the name MultiRoom-N2-S4__none__cinf__s0"):
         EXPERIMENT.selected("small", tasks=["MultiRoom-N2-S4", "MiniHack-MultiRoom-N2-S4-v0"]).trials()
-    with pytest.raises(InvalidInput, match="both called"):
+    with pytest.raises(InvalidInput, match="two trials have the name"):
         EXPERIMENT.selected("small", bonuses=["e3b*rnd", "e3b  *  rnd"]).trials()
 
 

@@ -70,7 +70,7 @@ def test_the_plan_in_words() -> None:
     print_plan(forecast(), "MultiRoom-N2-S4", file)
     lines = file.getvalue().splitlines()
     assert lines[2].split() == ["none", "none", "MultiRoom-N2-S4", "inf", "0-2", "1,000", "100", "0:12"]
-    assert "12 trials, 12,000 steps; 1 CPU each, 2 at once on this machine (2 CPUs and 0 GPUs)" in lines
+    assert "12 trials, 12,000 steps; 1 CPU per trial, 2 concurrently on this machine (2 CPUs and 0 GPUs)" in lines
     assert any(line.startswith("disk   0.1 GB of checkpoints") for line in lines)
 
 
@@ -87,7 +87,7 @@ def test_processors_that_are_not_there() -> None:
     assert "but this machine has 0" in str(problem(2, 0.5, HERE))
     assert problem(8, 0.5, TWO_MACHINES) is None
     assert "there are 16" in str(problem(20, 0.0, TWO_MACHINES))
-    growing = Cluster("10.0.0.1:6379", 100.0, 4.0, TWO_MACHINES.nodes, grows=True)
+    growing = Cluster("10.0.0.1:6379", 100.0, 4.0, TWO_MACHINES.nodes, autoscaling=True)
     assert problem(20, 0.0, growing) is None
     assert slots_for(trials(8, 0.0), TrialResources(8, 0.0), TWO_MACHINES) == 2
     assert slots_for(trials(3, 0.5), TrialResources(3, 0.5), TWO_MACHINES) == 4

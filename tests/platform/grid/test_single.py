@@ -169,7 +169,7 @@ def test_a_finished_run_takes_more_steps(whole: Path, tmp_path: Path, tiny: Modu
     extra = {"algorithm": whole.name, "evaluation_duration": 4, **ALGORITHMS[whole.name]}
     tiny.train(path, 4, **extra, evaluate_every_steps=None)
     assert rows(path)["evaluation/greedy/num_episodes"].tolist()[-1] == 4
-    with pytest.raises(InvalidInput, match="has reached its 128 steps; give more with --steps"):
+    with pytest.raises(InvalidInput, match="has finished its 128 steps; extend it with --steps"):
         SingleRun.resume(GridFolder.open(path))
     resume(path, total_env_steps=192, evaluate_every_steps=0)
     require_same(whole, path)
@@ -294,7 +294,7 @@ def test_two_processes_do_not_train_in_one_folder(tmp_path: Path, tiny: ModuleTy
         SingleRun.resume(run.folder)
     run.release()
     SingleRun.resume(GridFolder(tmp_path / "run")).release()
-    with pytest.raises(InvalidInput, match="holds a run already"):
+    with pytest.raises(InvalidInput, match="already contains a run"):
         SingleRun.begin(tiny.config(1), tmp_path / "run")
 
 

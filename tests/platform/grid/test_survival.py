@@ -108,7 +108,7 @@ def test_a_machine_dies_and_the_grid_completes(
     states = [trial.state() for trial in folder.trials()]
     assert [state.status for state in states] == ["finished"] * 3
     assert sum(state.attempts for state in states) >= 4, "no trial was moved"
-    assert any("trying again" in note for note in display.notes)
+    assert any("retrying" in note for note in display.notes)
     for trial in folder.trials():
         steps = trial.rows()["env_steps"].tolist()
         assert steps == [96 * number for number in range(1, 101)]

@@ -85,7 +85,7 @@ def test_the_newest_comes_first(runs: Path) -> None:
         ("other", "runs/other was written by bonuslab 0.1, which this version cannot read"),
         ("early", "runs/early was written by another version of bonuslab"),
         ("torn", "grid.json cannot be read as a grid"),
-        (".", "is not the folder of a run: it has neither grid.json nor trial.json"),
+        (".", "is not a run folder: it has neither grid.json nor trial.json"),
     ],
 )
 def test_near_misses_and_old_formats(name: str, message: str, runs: Path) -> None:
@@ -109,7 +109,7 @@ def test_nothing_has_been_trained_yet(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_trial_of_a_grid_must_be_named(runs: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"runs/many has 8 trials; name one of them: .* and 3 more"):
+    with pytest.raises(InvalidInput, match=r"runs/many has 8 trials; choose one: .* and 3 more"):
         find("many").require_trial()
     with pytest.raises(InvalidInput, match="has no checkpoint yet"):
         newest_checkpoint(find(TRIAL))

@@ -132,7 +132,7 @@ def test_the_pictures_of_a_trial(whole: tuple[list[TrialReport], Path], tmp_path
         assert (video.format, video.is_animated) == ("GIF", True)
     with Image.open(BytesIO(pictures["summary.png"])) as summary:
         assert (summary.format, summary.width) == ("PNG", video.width)
-    with pytest.raises(FileNotFoundError, match="no whole checkpoint"):
+    with pytest.raises(FileNotFoundError, match="no intact checkpoint"):
         pictures_of(CheckpointStore(str(tmp_path / "nothing")))
 
 

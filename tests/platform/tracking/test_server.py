@@ -153,7 +153,7 @@ def test_ui_reports_missing_metrics(grid: GridFolder, capsys: pytest.CaptureFixt
 def test_track_delivers_and_reports(grid: GridFolder, contents: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["track", str(grid.path)]) == 0
     printed = capsys.readouterr().out
-    assert "delivering 7 rows of 3 trials" in printed
+    assert "syncing 7 rows of 3 trials" in printed
     assert f"bonuslab ui {grid.path}" in printed
     assert contents(grid).run(grid.trials()[2]).info.status == "KILLED"  # no driver runs it
     assert main(["track", str(grid.path), "--tracking-uri", "http://127.0.0.1:9"]) == 1

@@ -1,0 +1,74 @@
+"""`bl.plot`: panels, lines and bootstrap bands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bonuslab as bl
+from bonuslab.platform.api.plotting import RESAMPLES, mean_and_band
+from bonuslab.platform.run.folder import GridFolder
+
+
+@pytest.fixture(scope="module")
+def grid(write_sample_grid: Callable[..., GridFolder], tmp_path_factory: pytest.TempPathFactory) -> bl.Grid:
+    path = tmp_path_factory.mktemp("plot") / "grid"
+    write_sample_grid(path, rows=6)
+    found = bl.load(path)
+    assert isinstance(found, bl.Grid)
+    return found
+
+
+def test_a_panel_per_task_and_a_line_per_bonus(grid: bl.Grid, tmp_path: Path) -> None:
+    figure = bl.plot(grid, "win_rate")
+    panels = figure.get_axes()
+    assert [panel.get_title() for panel in panels] == ["MultiRoom-N4-S5", "KeyRoom-S5"]
+    for panel in panels:
+        assert [line.get_label() for line in panel.get_lines()] == ["none", "rnd", "e3b", "e3b * rnd"]
+        assert (panel.get_xlabel(), panel.get_ylabel()) == ("environment steps", "win rate")
+    figure.savefig(tmp_path / "curves.png")
+    assert (tmp_path / "curves.png").stat().st_size > 10_000
+
+
+def test_bands_lie_within_the_range_and_around_the_mean(grid: bl.Grid) -> None:
+    (panel,) = bl.plot([run for run in grid if run.labels["task"] == "MultiRoom-N4-S5"], "win_rate").get_axes()
+    assert len(panel.collections) == 4
+    for line, band in zip(panel.get_lines(), panel.collections, strict=True):
+        corners = band.get_paths()[0].vertices
+        assert corners[:, 1].min() >= 0
+        assert corners[:, 1].max() <= 1
+        means = np.interp(corners[:, 0], *line.get_data())
+        assert (corners[:, 1] < means).any()
+        assert (corners[:, 1] > means).any()
+        assert np.abs(corners[:, 1] - means).max() < 0.2
+
+
+def test_one_run_has_a_line_and_no_band(grid: bl.Grid) -> None:
+    (panel,) = bl.plot(grid.runs[0], "episode_return").get_axes()
+    (line,) = panel.get_lines()
+    steps, values = line.get_data()
+    rows = grid.runs[0].metrics
+    np.testing.assert_allclose(values, np.interp(steps, rows["env_steps"], rows["episode_return"]))
+    assert len(panel.collections) == 0
+
+
+def test_the_interval_is_the_bootstrap_written_out() -> None:
+    values = np.random.default_rng(3).uniform(size=(5, 4))  # [seeds, K]
+    mean, low, high = mean_and_band(values, seed=7)
+    random = np.random.default_rng(7)
+    draws = random.integers(5, size=(RESAMPLES, 5))
+    for column in range(4):
+        means = sorted(sum(values[seed, column] for seed in draw) / 5 for draw in draws)
+        place = 0.025 * (RESAMPLES - 1)
+        below, share = int(place), place - int(place)
+        assert low[column] == pytest.approx(means[below] * (1 - share) + means[below + 1] * share)
+        assert high[column] == pytest.approx(means[-1 - below] * (1 - share) + means[-2 - below] * share)
+        assert mean[column] == pytest.approx(sum(values[:, column]) / 5)
+
+
+def test_an_unknown_metric_is_named(grid: bl.Grid) -> None:
+    with pytest.raises(bl.InvalidInput, match="did you mean win_rate"):
+        bl.plot(grid, "winrate")
