@@ -6,7 +6,7 @@ The same as `bonuslab grid` and `make grid`; on a cluster `ray submit deploy/clu
 Run the same command again to resume. The grid's folder ends up with a report and an MLflow store.
 
 Results to expect of `laptop` (9:38 minutes on 2 cores): win rate over the last tenth of training, seeds 0 and 1: none
-0.00 0.00, rnd 0.01 0.00, e3b 0.82 0.21, e3b * rnd 0.98 0.32; returns −0.35 −0.38, −1.11 −1.12, 0.61 −0.58, 0.92 −0.22.
+0.00 0.00, rnd 0.01 0.00, e3b 0.82 0.21, e3b * rnd 0.98 0.33; returns −0.35 −0.38, −1.11 −1.12, 0.61 −0.58, 0.92 −0.22.
 The last two curves of seed 1 were still rising: with 280,000 steps its returns were 0.31 and 0.68.
 """
 
@@ -87,7 +87,7 @@ class GridCommand(ExperimentCommand):
     """See `help`."""
 
     help = "train tasks × bonuses × seeds, resumably, with a report and MLflow"
-    example = 'bonuslab grid --scale laptop --bonuses none "e3b * rnd" --seeds 0-4 --plan'
+    example = 'bonuslab grid --bonuses none "e3b * rnd" --seeds 0-4 --plan'
     experiment = EXPERIMENT
 
 

@@ -126,7 +126,7 @@ def rectangle(steps: Transitions) -> tuple[Transitions, Array, Transitions | Non
         return chosen, linked, None
     unused = np.zeros_like(steps.valid)
     unused.flat[rest] = True
-    kept = unused.any(axis=1)
-    left = steps.map(lambda rows: rows[kept])
-    left.valid[...] = unused[kept]
+    begin = rest[0] // N
+    left = steps.map(lambda rows: rows[begin:])
+    left.valid[...] = unused[begin:]
     return chosen, linked, left

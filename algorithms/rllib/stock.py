@@ -217,8 +217,9 @@ class _SavesBonus(Learner):
 
     def set_state(self, state: dict[str, Any]) -> None:
         super().set_state(state)
-        for piece, saved in zip(self._pieces(), state.get(METRICS, []), strict=False):
-            piece.set_state(saved)
+        if METRICS in state:  # a checkpoint of the plain algorithm has none
+            for piece, saved in zip(self._pieces(), state[METRICS], strict=True):
+                piece.set_state(saved)
 
     def _pieces(self) -> list[IntrinsicReward]:
         return self._learner_connector[IntrinsicReward]

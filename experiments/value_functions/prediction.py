@@ -23,7 +23,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final, Literal
 
-from bonuslab.algorithms.bonuses import parse
 from bonuslab.envs.contexts import parse_count
 from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.envs.minihack import task as find_task
@@ -152,6 +151,8 @@ def read_outcomes(path: Path) -> list[Outcome]:
 
 def _outcome(row: Mapping[str, str], rate: float) -> Outcome | None:
     """One trial; None for bonuses without a prediction: those that count nothing or adapt their scope."""
+    from bonuslab.algorithms.bonuses import parse  # loads PyTorch, which `bonuslab --help` does not need
+
     bonus = parse(row.get("bonus") or "none")
     scope = row.get("scope") or str(bonus.scope)
     feature = "" if scope == "none" else row.get("feature") or count_feature(str(bonus))

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from bonuslab.algorithms.bonuses.ngu import NGU
     from bonuslab.algorithms.bonuses.noveld import NovelD
     from bonuslab.algorithms.bonuses.null import NoBonus
+    from bonuslab.algorithms.bonuses.reward.explorer import Explorer
     from bonuslab.algorithms.bonuses.ride import RIDE
     from bonuslab.algorithms.bonuses.rnd import RND
     from bonuslab.algorithms.ddppo.config import DDPPOConfig
@@ -55,6 +56,7 @@ _HOMES = {
     "algorithms.bonuses.ngu": ("NGU",),
     "algorithms.bonuses.noveld": ("NovelD",),
     "algorithms.bonuses.null": ("NoBonus",),
+    "algorithms.bonuses.reward.explorer": ("Explorer",),
     "algorithms.bonuses.ride": ("RIDE",),
     "algorithms.bonuses.rnd": ("RND",),
     "algorithms.ddppo.config": ("DDPPOConfig",),

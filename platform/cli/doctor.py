@@ -9,9 +9,9 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import metadata
 
 from bonuslab.platform.run.machine import Machine, this_machine
+from bonuslab.platform.run.versions import versions as installed_versions
 
 PACKAGES = {
     "bonuslab": "bonuslab",
@@ -112,13 +112,9 @@ def check(name: str) -> Check:
 
 def versions() -> dict[str, str | None]:
     """Installed versions; None if a package is missing."""
-    found: dict[str, str | None] = {"python": sys.version.split()[0]}
-    for name, distribution in PACKAGES.items():
-        try:
-            found[name] = metadata.version(distribution)
-        except metadata.PackageNotFoundError:
-            found[name] = None
-    return found
+    installed = installed_versions(PACKAGES.values())
+    found = {name: installed.get(distribution) for name, distribution in PACKAGES.items()}
+    return {"python": sys.version.split()[0], **found}
 
 
 def advice(machine: Machine) -> list[str]:

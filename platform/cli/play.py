@@ -20,7 +20,7 @@ from bonuslab.envs.minihack.album import MiniHackAlbum
 from bonuslab.envs.minihack.explorer import Explorer
 from bonuslab.envs.minihack.randomness import check_context
 from bonuslab.platform.grid.arguments import check_options
-from bonuslab.platform.pictures.screen import Screen
+from bonuslab.platform.pictures.live_lines import LiveLines
 from bonuslab.platform.pictures.video import Video, picture_path
 
 AGENTS = ("random", "scripted")
@@ -109,9 +109,7 @@ class PlayCommand:
         """Declare the command's arguments."""
         parser.add_argument("task", help="name of a MiniHack task (`bonuslab tasks`)")
         parser.add_argument("--context", type=int, metavar="ID", help="context to play (default: a random one)")
-        parser.add_argument(
-            "--contexts", default="inf", metavar="N", help="number of contexts to draw from (default inf)"
-        )
+        parser.add_argument("--contexts", default="inf", metavar="N", help="draw from N contexts (default inf)")
         parser.add_argument("--seed", type=int, default=0, help="random seed of the context and the agent (default 0)")
         parser.add_argument("--steps", type=int, metavar="N", help="stop after N steps (default: at the episode's end)")
         parser.add_argument("--agent", default="random", help=f"{' or '.join(AGENTS)} (default random)")
@@ -163,7 +161,7 @@ def _fits() -> bool:
 
 
 def _draw_in_place(moments: Iterator[Moment], delay: float) -> Moment:
-    with Screen() as screen:
+    with LiveLines() as screen:
         for moment in moments:
             glyphs, blstats = moment.observation["glyphs"], moment.observation["blstats"]
             picture = render.text_lines(glyphs, render.agent_cell(blstats))

@@ -18,9 +18,7 @@ class ReportCommand:
         """Declare the command's arguments."""
         parser.add_argument("grid", nargs="?", help="name or folder of a run or grid (default: the newest)")
         parser.add_argument("--out", type=Path, metavar="DIR", help="output folder (default: report/ in the grid's)")
-        parser.add_argument(
-            "--metric", metavar="COLUMN", help="column of progress.csv to compare (default: the grid's)"
-        )
+        parser.add_argument("--metric", metavar="COLUMN", help="column of progress.csv to compare by")
         parser.add_argument("--open", action="store_true", help="open the report in a browser")
 
     def run(self, arguments: Namespace) -> int:

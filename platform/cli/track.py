@@ -52,8 +52,7 @@ def sync(folder: GridFolder, store: Store) -> str | None:
     delivery = Delivery(folder, store)
 
     def show(done: int, total: int) -> None:
-        if sys.stdout.isatty():
-            display.waiting(f"{done} of {total} trials synced to {store.name}")
+        display.hint(f"{done} of {total} trials synced to {store.name}")
 
     try:
         return delivery.deliver(_is_driven(folder), show)

@@ -35,9 +35,7 @@ class TrainCommand:
         parser.add_argument("task", nargs="?", help="name of an environment (`bonuslab tasks`)")
         parser.add_argument("--bonus", metavar="TEXT", help='bonus expression, such as "e3b * rnd" (default none)')
         parser.add_argument("--algorithm", metavar="NAME", help="impala or ddppo (default impala)")
-        parser.add_argument(
-            "--preset", metavar="NAME", help="hyperparameter preset (`bonuslab presets`; default laptop)"
-        )
+        parser.add_argument("--preset", metavar="NAME", help="hyperparameters (`bonuslab presets`; default laptop)")
         parser.add_argument("--contexts", metavar="N", help="number of training contexts, or inf (default inf)")
         parser.add_argument("--seed", type=int, help="random seed; bit-for-bit reproducible with --serial (default 0)")
         parser.add_argument("--serial", action="store_true", help="run everything in one process, without Ray")
@@ -71,8 +69,7 @@ class TrainCommand:
 def _prepared(given: dict[str, Any]) -> SingleRun:
     """Create or open the run; everything is validated before anything starts."""
     loading = Progress(1)
-    if sys.stdout.isatty():
-        loading.waiting("loading PyTorch and RLlib")
+    loading.hint("loading PyTorch and RLlib")
     try:
         from bonuslab.platform.grid.single import SingleRun
         from bonuslab.platform.run.config import Config
@@ -100,9 +97,9 @@ def _summarise(run: SingleRun, outcome: RunOutcome) -> None:
     print(f"  time       {duration(row['wall_seconds'])}")
     print(f"  training   {outcome_text(row) if 'episode_return' in row else 'no episode has ended yet'}")
     for mode in ("greedy", "sampled"):
-        place = f"evaluation/{mode}"
-        if f"{place}/win_rate" in row:
-            print(f"  {mode:<10} {outcome_text(row, place)}  on held-out contexts")
+        prefix = f"evaluation/{mode}"
+        if f"{prefix}/win_rate" in row:
+            print(f"  {mode:<10} {outcome_text(row, prefix)}  on held-out contexts")
     path = run.folder.path
     print(f"  folder     {path}")
     if outcome.stopped_by is not None:

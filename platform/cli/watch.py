@@ -35,9 +35,7 @@ class WatchCommand:
             metavar="S",
             help=f"seconds per step, or per frame of a video (default {DELAY_SECONDS})",
         )
-        parser.add_argument(
-            "--save", metavar="FILE", help="save an .mp4 or .gif, or a .png summary of the last episode"
-        )
+        parser.add_argument("--save", metavar="FILE", help="save an .mp4 or .gif, or a .png of the last episode")
 
     def run(self, arguments: Namespace) -> int:
         """Play, then show or save the episodes."""

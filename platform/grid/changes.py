@@ -62,16 +62,16 @@ def compare(folder: GridFolder, wanted: GridDescription) -> Changes:
 
 
 def differences(
-    before: Mapping[str, Any], now: Mapping[str, Any], place: str = "", skip: Sequence[str] = ()
+    before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "", skip: Sequence[str] = ()
 ) -> list[str]:
     """`name: before → now` for every difference, nested names joined by dots."""
     lines = []
     for name in sorted({*before, *now} - set(skip)):
         old, new = _plain(before.get(name)), _plain(now.get(name))
         if isinstance(old, Mapping) and isinstance(new, Mapping):
-            lines += differences(old, new, f"{place}{name}.")
+            lines += differences(old, new, f"{prefix}{name}.")
         elif old != new:
-            lines.append(f"{place}{name}: {old!r} → {new!r}")
+            lines.append(f"{prefix}{name}: {old!r} → {new!r}")
     return lines
 
 

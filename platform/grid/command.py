@@ -30,8 +30,7 @@ class ExperimentCommand:
         given = vars(arguments)
         check_options(given, concurrent=1, max_retries=0)
         loading = Progress(1)
-        if sys.stdout.isatty():
-            loading.waiting("loading PyTorch and RLlib")
+        loading.hint("loading PyTorch and RLlib")
         from bonuslab.platform.run.ray_session import silence_notices
 
         silence_notices()

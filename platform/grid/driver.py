@@ -17,7 +17,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from bonuslab.platform.grid.cluster import own_node_alive
 from bonuslab.platform.grid.recorder import Recorder
-from bonuslab.platform.grid.relay import Places, Relay
+from bonuslab.platform.grid.relay import CheckpointLocations, Relay
 from bonuslab.platform.grid.resources import ONE_PROCESS, TrialResources
 from bonuslab.platform.grid.trainable import GridTrial, trial_spec
 from bonuslab.platform.grid.tune_callback import GridCallback, GridStopper, Stopping
@@ -74,14 +74,14 @@ class GridDriver:
         self,
         folder: GridFolder,
         trials: Sequence[TrialDescription],
-        places: Places,
+        locations: CheckpointLocations,
         options: RunOptions,
         recorder: Recorder,
         display: Display,
     ) -> None:
         self._folder = folder
         self._trials = trials
-        self._places = places
+        self._locations = locations
         self._options = options
         self._recorder = recorder
         self._display = display
@@ -162,7 +162,7 @@ class GridDriver:
         actor = ray.remote(Relay).options(
             name=name, num_cpus=0, scheduling_strategy=here, max_concurrency=4, max_restarts=-1, max_task_retries=3
         )
-        relay = actor.remote(str(self._folder.path.absolute()), self._places)
+        relay = actor.remote(str(self._folder.path.absolute()), self._locations)
         ray.get(relay.stopping.remote())
         return name, relay
 

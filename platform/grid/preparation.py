@@ -16,7 +16,7 @@ from typing import Any
 from bonuslab.algorithms.extensions import copy_plugin
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.grid.changes import Changes, compare
-from bonuslab.platform.grid.relay import Places
+from bonuslab.platform.grid.relay import CheckpointLocations
 from bonuslab.platform.run.folder import GRID_FILE, GridDescription, GridFolder, TrialDescription
 from bonuslab.platform.run.machine import this_machine
 from bonuslab.platform.run.redaction import redacted
@@ -126,7 +126,7 @@ def with_id(description: GridDescription) -> GridDescription:
     return description
 
 
-def places(folder: GridFolder, description: GridDescription, storage: str | None) -> Places:
+def checkpoint_locations(folder: GridFolder, description: GridDescription, storage: str | None) -> CheckpointLocations:
     """Where the trials store their checkpoints."""
     generations: dict[str, int] = description.options.get("generations", {})
     names = {
@@ -134,9 +134,9 @@ def places(folder: GridFolder, description: GridDescription, storage: str | None
         for trial in description.trials
     }
     if storage is None:
-        return Places(str(folder.checkpoints.absolute()), shared=False, names=names)
+        return CheckpointLocations(str(folder.checkpoints.absolute()), shared=False, names=names)
     root = f"{storage.rstrip('/')}/{folder.path.resolve().name}-{description.options['id']}"
-    return Places(root, shared=True, names=names)
+    return CheckpointLocations(root, shared=True, names=names)
 
 
 def this_command() -> dict[str, Any]:

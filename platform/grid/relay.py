@@ -19,7 +19,7 @@ from bonuslab.platform.run.state import write_bytes
 
 
 @dataclass(frozen=True)
-class Places:
+class CheckpointLocations:
     """Where the trials of a grid store their checkpoints."""
 
     root: str
@@ -37,15 +37,15 @@ class Places:
 class Relay:
     """A Ray actor on the driver's machine that ends with the driver."""
 
-    def __init__(self, grid: str, places: Places) -> None:
+    def __init__(self, grid: str, locations: CheckpointLocations) -> None:
         self._folder = GridFolder(Path(grid))
-        self._places = places
+        self._locations = locations
         self._node = ray.get_runtime_context().get_node_id()
         self._stopping = False
 
-    def place_for(self, trial: str, node: str) -> str | None:
+    def location_for(self, trial: str, node: str) -> str | None:
         """Where a trial on `node` can store its checkpoints itself; None if it must send them here."""
-        return self._places.of(trial) if self._places.shared or node == self._node else None
+        return self._locations.of(trial) if self._locations.shared or node == self._node else None
 
     def stop(self) -> None:
         """Ask all trials to save their work and end."""
@@ -59,12 +59,12 @@ class Relay:
         """Store a checkpoint sent by a trial."""
         with tempfile.TemporaryDirectory() as scratch:
             folder = unpack(data, Path(scratch) / "checkpoint")
-            return CheckpointStore(self._places.of(trial)).save(steps, folder, last)
+            return CheckpointStore(self._locations.of(trial)).save(steps, folder, last)
 
     def newest_checkpoint(self, trial: str) -> tuple[str, bytes, list[str]]:
         """Name and content of the newest intact checkpoint (empty if none), and problems with newer ones."""
         with tempfile.TemporaryDirectory() as scratch:
-            folder, problems = CheckpointStore(self._places.of(trial)).newest(Path(scratch))
+            folder, problems = CheckpointStore(self._locations.of(trial)).newest(Path(scratch))
             return ("", b"", problems) if folder is None else (folder.name, pack(folder), problems)
 
     def save_pictures(self, trial: str, pictures: dict[str, bytes]) -> None:
@@ -93,5 +93,5 @@ class RelayedCheckpoints:
 def checkpoints_of(relay: Any, trial: str) -> Checkpoints:
     """The checkpoint store for a trial in this process."""
     node = ray.get_runtime_context().get_node_id()
-    place = ray.get(relay.place_for.remote(trial, node))
-    return RelayedCheckpoints(relay, trial) if place is None else CheckpointStore(place)
+    location = ray.get(relay.location_for.remote(trial, node))
+    return RelayedCheckpoints(relay, trial) if location is None else CheckpointStore(location)

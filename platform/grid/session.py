@@ -23,7 +23,7 @@ from bonuslab.platform.grid.forecast import (
     slots_for,
 )
 from bonuslab.platform.grid.plan_table import describe, print_plan
-from bonuslab.platform.grid.preparation import ClaimedFolder, places, with_id
+from bonuslab.platform.grid.preparation import ClaimedFolder, checkpoint_locations, with_id
 from bonuslab.platform.grid.recorder import Recorder
 from bonuslab.platform.grid.terminal import GridTable
 from bonuslab.platform.run.checkpoints import require_writable
@@ -81,7 +81,7 @@ class GridSession:
 
     def plan(self) -> int:
         """Print the trials and what they need; an error if the grid cannot run here."""
-        self._wait("joining Ray" if self._address else "starting Ray")
+        self._display.hint("joining Ray" if self._address else "starting Ray")
         with joined(self._address) as cluster:
             calibration, kinds = Calibration(cluster, self._resources), Kinds(self._trials)
             problem = processor_problem(self._trials, self._resources, cluster)
@@ -89,7 +89,7 @@ class GridSession:
             cpus, gpus = (sum(node[kind] for node in cluster.nodes) for kind in ("CPU", "GPU"))
             now = Cluster(cluster.address, cpus, gpus, cluster.nodes)
             if unknown and processor_problem(self._trials, self._resources, now) is None:
-                calibration.measure(unknown, self._wait)
+                calibration.measure(unknown, self._display.hint)
             forecast = self._forecast(cluster, planned(self._trials, kinds, calibration))
             self._display.clear()
             print_plan(forecast, short_task(self._trials[0].config["task"]))
@@ -109,7 +109,7 @@ class GridSession:
                 claimed.write(self._plugins)
                 _print_lines(claimed.notes)
                 return self._finish(claimed.folder, GridOutcome(), self._follower(claimed.folder))
-            self._wait("joining Ray" if self._address else "starting Ray")
+            self._display.hint("joining Ray" if self._address else "starting Ray")
             with joined(self._address) as cluster:
                 self._require_room(cluster, unfinished)
                 claimed.description.options["ray_dashboard"] = cluster.dashboard
@@ -138,7 +138,7 @@ class GridSession:
         table = GridTable(claimed.description.trials, recorder, self._experiment.metric, slots)
         follower = self._follower(folder, table.note)
         options = RunOptions(self._resources, self._options.max_retries, self._options.concurrent)
-        where = places(folder, claimed.description, self._options.storage)
+        where = checkpoint_locations(folder, claimed.description, self._options.storage)
         follower.start()
         try:
             outcome = GridDriver(folder, unfinished, where, options, recorder, table).run()
@@ -154,7 +154,7 @@ class GridSession:
             follower.stop(STOPPED_SYNC_SECONDS)
             return self._stopped(folder, outcome, follower)
         page = self._report(folder)
-        self._wait("syncing to MLflow")
+        self._display.hint("syncing to MLflow")
         follower.start()
         follower.stop(SYNC_SECONDS)
         self._display.clear()
@@ -176,7 +176,7 @@ class GridSession:
     def _report(self, folder: GridFolder) -> Path | None:
         from bonuslab.platform.report import write_report
 
-        self._wait("writing the report")
+        self._display.hint("writing the report")
         try:
             return write_report(folder)
         except Exception as error:  # a failed report must not fail the grid
@@ -191,9 +191,9 @@ class GridSession:
 
     def _description(self) -> GridDescription:
         options: dict[str, Any] = {"metric": self._experiment.metric}
-        for name, place in ((TRACKING_OPTION, self._options.tracking_uri), ("storage", self._options.storage)):
-            if place is not None:
-                options[name] = redacted(place)
+        for name, value in ((TRACKING_OPTION, self._options.tracking_uri), ("storage", self._options.storage)):
+            if value is not None:
+                options[name] = redacted(value)
         return with_id(
             GridDescription(self._path.name, self._experiment.name, self._scale_name, self._trials, options=options)
         )
@@ -207,7 +207,7 @@ class GridSession:
             largest = max(unknown, key=lambda kind: len(kind.bonus), default=None)
             size = 0
             if largest is not None:
-                self._wait("checking disk space")
+                self._display.hint("checking disk space")
                 size = calibration.checkpoint_bytes(largest)
             forecast = self._forecast(cluster, planned(trials, kinds, calibration, size))
             problem = disk_problem(forecast, self._path, self._options.storage)
@@ -218,10 +218,6 @@ class GridSession:
         descriptions = [trial.description for trial in trials]
         slots = slots_for(descriptions, self._resources, cluster, self._options.concurrent)
         return Forecast(trials, self._resources, cluster, slots)
-
-    def _wait(self, what: str) -> None:
-        if sys.stdout.isatty():
-            self._display.waiting(what)
 
 
 def _print_lines(lines: Sequence[str]) -> None:

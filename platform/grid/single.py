@@ -15,7 +15,7 @@ import torch
 from ray.exceptions import RayTaskError
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.grid.preparation import ClaimedFolder, places, this_command, with_id
+from bonuslab.platform.grid.preparation import ClaimedFolder, checkpoint_locations, this_command, with_id
 from bonuslab.platform.grid.resources import SECONDS_PER_ITERATION
 from bonuslab.platform.pictures.trial_pictures import pictures_of
 from bonuslab.platform.run.checkpoints import CheckpointStore
@@ -112,11 +112,11 @@ class SingleRun:
     def train(self, display: Progress) -> RunOutcome:
         """Train to the last step, or until a signal requests a stop."""
         config = self.config
-        if not config.serial:
-            if cluster_address() is None and not ray.is_initialized():
-                require_room(config.rllib(), {"CPU": os.cpu_count() or 1, "GPU": torch.cuda.device_count()})
-            display.waiting(f"joining Ray at {cluster_address()}" if cluster_address() else "starting Ray")
         try:
+            if not config.serial:
+                if cluster_address() is None and not ray.is_initialized():
+                    require_room(config.rllib(), {"CPU": os.cpu_count() or 1, "GPU": torch.cuda.device_count()})
+                display.waiting(f"joining Ray at {cluster_address()}" if cluster_address() else "starting Ray")
             with nullcontext() if config.serial else ray_session():
                 return self._train(config, display)
         except (InvalidInput, KeyboardInterrupt):
@@ -130,7 +130,7 @@ class SingleRun:
     def _train(self, config: Config, display: Progress) -> RunOutcome:
         record = TrialRecord(self.trial)
         record.wait(self._trial.total_env_steps)
-        where = places(self.folder, self._description, None).of(self._trial.id)
+        where = checkpoint_locations(self.folder, self._description, None).of(self._trial.id)
         training: Training | None = None
         with StopRequest(lambda: display.note("stopping after this update (again: stop immediately)")) as stop:
             try:

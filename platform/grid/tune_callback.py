@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ray.tune import Callback, Stopper
+from ray.tune.stopper import NoopStopper
 
 from bonuslab.platform.grid.recorder import Recorder
 from bonuslab.platform.grid.trainable import REPORT
@@ -58,6 +59,10 @@ class GridCallback(Callback):
         self._written_at = self._checked_at = 0.0
         self._warned = False
         self.running: set[str] = set()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Tune saves its callbacks for a restart that we do ourselves; a notebook's output cannot be pickled.
+        return Callback, ()
 
     def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         """An attempt starts."""
@@ -127,6 +132,9 @@ class GridStopper(Stopper):
     def __init__(self, stopping: Stopping, callback: GridCallback) -> None:
         self._stopping = stopping
         self._callback = callback
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return NoopStopper, ()
 
     def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
         """Never stop a single trial; trials end themselves."""

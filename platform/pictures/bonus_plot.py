@@ -26,7 +26,7 @@ LABEL_CELLS = 9
 VALUE_CELLS = 8
 
 
-class Series(NamedTuple):
+class BonusSeries(NamedTuple):
     """One value per step of an episode."""
 
     name: str
@@ -36,7 +36,7 @@ class Series(NamedTuple):
     values: np.ndarray  # [T]
 
 
-def panel(series: list[Series], step: int, width: int) -> np.ndarray:
+def panel(series: list[BonusSeries], step: int, width: int) -> np.ndarray:
     """[H, W, 3]: one chart per series, each on its own scale, with bars up to `step`."""
     margin = render.MARGIN_PIXELS
     pieces = []
@@ -48,7 +48,7 @@ def panel(series: list[Series], step: int, width: int) -> np.ndarray:
     return np.concatenate(pieces)
 
 
-def text_lines(series: list[Series], step: int, width: int, colour: bool) -> list[str]:
+def text_lines(series: list[BonusSeries], step: int, width: int, colour: bool) -> list[str]:
     """One line per series: its name, its value at `step`, and a block per step or few steps so far."""
     lines = []
     for number, one in enumerate(series):
@@ -73,7 +73,7 @@ def _strip(values: np.ndarray, step: int, width: int, colour: Colour) -> np.ndar
     return picture
 
 
-def _draw_legend(draw: ImageDraw.ImageDraw, one: Series, step: int, width: int, colour: Colour) -> None:
+def _draw_legend(draw: ImageDraw.ImageDraw, one: BonusSeries, step: int, width: int, colour: Colour) -> None:
     margin = render.MARGIN_PIXELS
     square = (LABEL_PIXELS - SQUARE_PIXELS) // 2
     draw.rectangle((margin, square, margin + SQUARE_PIXELS - 1, square + SQUARE_PIXELS - 1), colour)
@@ -102,7 +102,7 @@ def _columns(values: np.ndarray, step: int, cells: int) -> tuple[np.ndarray, np.
     return np.maximum.reduceat(shares, first), reached, reached & (step <= past_last)
 
 
-def _value(one: Series, step: int) -> str:
+def _value(one: BonusSeries, step: int) -> str:
     return f"{one.values[step - 1]:.3g}" if step else "-"
 
 

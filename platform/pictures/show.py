@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bonuslab.envs.family import Album
 from bonuslab.platform.pictures import bonus_plot
-from bonuslab.platform.pictures.screen import Screen
+from bonuslab.platform.pictures.live_lines import LiveLines
 from bonuslab.platform.pictures.video import Video
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Show:
         if not sys.stdout.isatty() or columns < width or rows < len(plain[-1]) + len(self.series) + 3:
             print("\n".join(self._lines(len(self.lines) - 1, min(columns, 100), colour=False)))
             return
-        with Screen() as screen:
+        with LiveLines() as screen:
             for step in range(len(self.lines)):
                 screen.show(self._lines(step, columns - 1, colour=True))
                 if not self._is_last(step):
@@ -105,9 +105,9 @@ class Show:
         return lines
 
 
-def _series(recording: Recording, agent: TrainedAgent) -> list[bonus_plot.Series]:
+def _series(recording: Recording, agent: TrainedAgent) -> list[bonus_plot.BonusSeries]:
     """The bonus, and its episodic and global part if it has both."""
-    series = [bonus_plot.Series("bonus", f"bonus: {agent.bonus.bonus}", recording.bonus)]
+    series = [bonus_plot.BonusSeries("bonus", f"bonus: {agent.bonus.bonus}", recording.bonus)]
     values = {"episodic": recording.bonus_episodic, "global": recording.bonus_global}
-    series += [bonus_plot.Series(scope, f"{scope}: {part}", values[scope]) for scope, part in agent.parts.items()]
+    series += [bonus_plot.BonusSeries(scope, f"{scope}: {part}", values[scope]) for scope, part in agent.parts.items()]
     return series

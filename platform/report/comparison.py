@@ -32,6 +32,20 @@ class Score:
 
 
 @dataclass(frozen=True)
+class Cell:
+    """Mean ± standard deviation over the runs of one method on one task."""
+
+    mean: float
+    std: float | None
+    """Sample standard deviation (n − 1); None with one run."""
+    runs: int
+    planned: int
+    """Trials in the grid."""
+    best: bool = False
+    """The best mean of its row."""
+
+
+@dataclass(frozen=True)
 class Comparison:
     """Final values of a column for all trials, and the tasks and methods that aggregates are over."""
 
@@ -52,8 +66,16 @@ class Comparison:
 
     def runs(self, method: str, unit: str) -> np.ndarray:
         """[n]: the values of one method on one task, one per seed."""
-        here = [score for score in self.scores if (score.trial.method, score.trial.unit) == (method, unit)]
-        return np.array([score.value for score in here if score.value is not None])
+        return np.array([score.value for score in self._of(method, unit) if score.value is not None])
+
+    def cell(self, method: str, unit: str) -> Cell | None:
+        """The mean of one method on one task; None without any value."""
+        runs, planned = self.runs(method, unit), len(self._of(method, unit))
+        std = float(runs.std(ddof=1)) if len(runs) > 1 else None
+        return Cell(float(runs.mean()), std, len(runs), planned) if len(runs) else None
+
+    def _of(self, method: str, unit: str) -> list[Score]:
+        return [score for score in self.scores if (score.trial.method, score.trial.unit) == (method, unit)]
 
 
 def choose_metric(asked: str | None, configured: str | None, columns: Iterable[str]) -> str:

@@ -7,26 +7,19 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import pandas as pd
 
-from bonuslab.platform.report.trial_results import (
-    EPISODIC_BONUS,
-    GLOBAL_BONUS,
-    INVERSE_LOSS,
-    RETURN,
-    GridResults,
-    Series,
-    Trial,
-    training_column,
-)
+from bonuslab.platform.report import trial_results
+from bonuslab.platform.report.trial_results import GridResults, Series, Trial, training_column
 
 POINTS = 80
 FEWEST_POINTS = 3
 """A column with fewer values per trial is not drawn as a curve."""
 EVOLUTION = {
-    "inverse-dynamics loss": f"learn/<term>/{INVERSE_LOSS}",
-    "episodic bonus": EPISODIC_BONUS,
-    "global bonus": GLOBAL_BONUS,
-    "extrinsic return": RETURN,
+    "inverse-dynamics loss": trial_results.INVERSE_LOSS,
+    "episodic bonus": trial_results.EPISODIC_BONUS,
+    "global bonus": trial_results.GLOBAL_BONUS,
+    "extrinsic return": trial_results.RETURN,
 }
 """The rows of the paper's figure of bonuses over time, and the columns they show."""
 _PARTS = {"episodic bonus": ("episodic", "combined"), "global bonus": ("global", "combined")}
@@ -54,14 +47,9 @@ def average(series: Iterable[Series], most_steps: float) -> Curve | None:
     columns = [_on_spans(one, most_steps) for one in series if len(one) > 1]
     if not columns or most_steps <= 0:
         return None
-    values = np.stack(columns)  # [seeds, K]
-    seeds = np.isfinite(values).sum(axis=0)
-    total = np.where(np.isfinite(values), values, 0.0)
-    several = np.maximum(seeds, 1)
-    mean = np.where(seeds > 0, total.sum(axis=0) / several, np.nan)
-    squares = np.where(np.isfinite(values), (values - mean) ** 2, 0.0).sum(axis=0)
-    std = np.sqrt(squares / np.maximum(seeds - 1, 1))
-    return Curve((np.arange(POINTS) + 0.5) * most_steps / POINTS, mean, std, seeds)
+    values = pd.DataFrame(columns)  # [seeds, K]
+    steps = (np.arange(POINTS) + 0.5) * most_steps / POINTS
+    return Curve(steps, *(of.to_numpy() for of in (values.mean(), values.std().fillna(0.0), values.count())))
 
 
 def curve_column(results: GridResults, metric: str) -> str:
@@ -74,37 +62,33 @@ def curve_column(results: GridResults, metric: str) -> str:
 
 def curves(results: GridResults, column: str) -> dict[str, dict[str, Curve]]:
     """By task and method, the curves of one column."""
-    return {
-        unit: found for unit in results.units if (found := _of_unit(results, unit, lambda trial: trial.column(column)))
-    }
+    found = {unit: _of_unit(results, unit, lambda trial: trial.column(column)) for unit in results.units}
+    return {unit: drawn for unit, drawn in found.items() if drawn}
 
 
 def evolution(results: GridResults) -> dict[str, dict[str, dict[str, Curve]]]:
     """By task, row of the paper's figure and method; only tasks with some row other than the return."""
     found = {}
     for unit in results.units:
-        rows = {row: drawn for row in EVOLUTION if (drawn := _of_unit(results, unit, partial(_row, row)))}
-        if any(row in rows for row in list(EVOLUTION)[:3]):
+        rows = {row: _of_unit(results, unit, partial(_row, row)) for row in EVOLUTION}
+        rows = {row: drawn for row, drawn in rows.items() if drawn}
+        if set(rows) - {"extrinsic return"}:
             found[unit] = rows
     return found
 
 
 def _row(row: str, trial: Trial) -> Series:
     if trial.scope not in _PARTS.get(row, (trial.scope,)):
-        return Series(np.zeros(0), np.zeros(0))
+        return trial_results.EMPTY
     name = EVOLUTION[row]
-    if "<term>" in name:
-        name = next((column for column in trial.series if column.rsplit("/", 1)[-1] == INVERSE_LOSS), name)
+    if name == trial_results.INVERSE_LOSS:
+        name = next((column for column in trial.series if column.rsplit("/", 1)[-1] == name), name)
     return trial.column(name)
 
 
 def _of_unit(results: GridResults, unit: str, series: Callable[[Trial], Series]) -> dict[str, Curve]:
-    trials = [trial for trial in results.trials if trial.unit == unit]
-    most = max((series(trial).steps[-1] for trial in trials if len(series(trial))), default=0.0)
-    drawn = {
-        method: average([series(trial) for trial in trials if trial.method == method], float(most))
-        for method in results.scopes
-    }
+    most = max((series(trial).steps[-1] for trial in results.of(unit) if len(series(trial))), default=0.0)
+    drawn = {method: average(map(series, results.of(unit, method)), float(most)) for method in results.scopes}
     return {method: curve for method, curve in drawn.items() if curve is not None}
 
 

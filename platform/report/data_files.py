@@ -8,15 +8,16 @@ import numpy as np
 
 from bonuslab.algorithms.rllib.metrics import find
 from bonuslab.platform.report.analysis import Analysis
+from bonuslab.platform.report.comparison import Cell
 from bonuslab.platform.report.curves import Curve
 from bonuslab.platform.report.paper_numbers import PAPER_SEEDS, PAPER_STEPS
 from bonuslab.platform.report.provenance import origin
 from bonuslab.platform.report.statistics import AGGREGATES, CONFIDENCE
-from bonuslab.platform.report.tables import Cell, csv_text, interval, latex_table, mean_and_std, number
+from bonuslab.platform.report.tables import csv_text, interval, latex_table, mean_and_std, number
 from bonuslab.platform.report.trial_results import RETURN, contexts_text
 
 _LABELS = ("task", "contexts", "bonus", "scope", "seed", "variant")
-_NO_VALUE = "--"
+_STATE = ("status", "env_steps", "total_env_steps", "wall_seconds")
 
 
 def data_files(analysis: Analysis) -> dict[str, str]:
@@ -31,24 +32,18 @@ def data_files(analysis: Analysis) -> dict[str, str]:
 
 def _trials(analysis: Analysis) -> dict[str, str]:
     """Every trial with its value, or the reason why it has none, and its origin."""
-    come_from = origin(analysis.results.description)
     rows = [
         (
             score.trial.id,
             *(score.trial.description.labels.get(label, "") for label in _LABELS),
-            score.trial.state.status,
-            score.trial.state.env_steps,
-            score.trial.state.total_env_steps,
-            score.trial.state.wall_seconds,
+            *(getattr(score.trial.state, name) for name in _STATE),
             score.value,
             score.why_not,
-            *come_from,
+            *origin(analysis.results.description),
         )
         for score in analysis.comparison.scores
     ]
-    metric = analysis.comparison.metric
-    state = ("status", "env_steps", "total_env_steps", "wall_seconds")
-    header = ("id", *_LABELS, *state, metric, "left out", "commit", "versions")
+    header = ("id", *_LABELS, *_STATE, analysis.comparison.metric, "left out", "commit", "versions")
     return {"trials.csv": csv_text(header, rows)}
 
 
@@ -62,26 +57,20 @@ def _tasks(analysis: Analysis) -> dict[str, str]:
         if cell
     ]
     header = ("task", "bonus", "runs", "planned", f"{metric} mean", "std", "env_steps")
-    tex = [(unit, *(_in_latex(cell) for cell in cells.values())) for unit, cells in analysis.tasks.items()]
+    tex = [(unit, *map(_in_latex, cells.values())) for unit, cells in analysis.tasks.items()]
     note = f"{find(metric).axis}: mean ± standard deviation over seeds; in brackets the seeds with a value, if not all"
     return {"tasks.csv": csv_text(header, rows), "tasks.tex": latex_table(("task", *analysis.methods), tex, note)}
 
 
 def _aggregates(analysis: Analysis) -> dict[str, str]:
-    groups = {"bonus": analysis.by_bonus, "scope": analysis.by_scope}
-    named = [(kind, name, estimates) for kind, group in groups.items() for name, estimates in group.items()]
-    rows = [
-        (kind, name, aggregate, estimate.value, estimate.low, estimate.high)
-        for kind, name, estimates in named
-        for aggregate, estimate in estimates.items()
-    ]
-    tex = [
-        (kind, name, *(f"{number(one.value)} {interval(one)}".strip() for one in estimates.values()))
-        for kind, name, estimates in named
-    ]
-    tasks = len(analysis.comparison.common_units)
-    label = find(analysis.comparison.metric).axis
-    note = f"{label} over {tasks} tasks; {CONFIDENCE:.0%} stratified-bootstrap intervals"
+    rows: list[tuple[object, ...]] = []
+    tex = []
+    for kind, group in (("bonus", analysis.by_bonus), ("scope", analysis.by_scope)):
+        for name, estimates in group.items():
+            rows += [(kind, name, aggregate, one.value, one.low, one.high) for aggregate, one in estimates.items()]
+            tex.append((kind, name, *(f"{number(one.value)} {interval(one)}".strip() for one in estimates.values())))
+    over = f"{find(analysis.comparison.metric).axis} over {len(analysis.comparison.common_units)} tasks"
+    note = f"{over}; {CONFIDENCE:.0%} stratified-bootstrap intervals"
     return {
         "aggregates.csv": csv_text(("of", "name", "aggregate", "value", "low", "high"), rows),
         "aggregates.tex": latex_table(("of", "name", *AGGREGATES), tex, note),
@@ -92,7 +81,7 @@ def _pairs(analysis: Analysis) -> dict[str, str]:
     """Probabilities of improvement and performance profiles."""
     chances = [(*pair, one.value, one.low, one.high) for pair, one in analysis.improvement.items()]
     profiles = [
-        (name, *(float(item) for item in point))
+        (name, *map(float, point))
         for name, values in analysis.profiles.items()
         for point in zip(analysis.thresholds, *values, strict=True)
     ]
@@ -117,7 +106,7 @@ def _contexts(analysis: Analysis) -> dict[str, str]:
     for study in analysis.contexts:
         for place, contexts in enumerate(study.contexts):
             cells = {name: of[place] for name, of in study.ours.items()}
-            tex.append((study.task, contexts_text(contexts), *(_in_latex(cell) for cell in cells.values())))
+            tex.append((study.task, contexts_text(contexts), *map(_in_latex, cells.values())))
             for name, cell in cells.items():
                 paper = study.paper[name][place] if name in study.paper else None
                 ours = (cell.mean, cell.std, cell.runs) if cell else (None, None, 0)
@@ -135,16 +124,13 @@ def _contexts(analysis: Analysis) -> dict[str, str]:
 def _paper(analysis: Analysis) -> dict[str, str]:
     rows, tex = [], []
     for row in analysis.beside_paper:
-        paper, ours = row.paper, row.ours
+        paper, ours, setting = row.paper, row.ours, (row.unit, row.method, row.paper.feature)
         cells = (ours.mean, ours.std, ours.runs, row.steps) if ours else (None, None, 0, None)
-        rows.append(
-            (row.unit, row.method, paper.feature, paper.mean, paper.std, PAPER_SEEDS, PAPER_STEPS, *cells, paper.place)
-        )
-        text = mean_and_std(ours.mean, ours.std) if ours else _NO_VALUE
-        tex.append((row.unit, row.method, paper.feature, mean_and_std(paper.mean, paper.std), text))
-    theirs = ("paper mean", "paper std", "paper runs", "paper env_steps")
-    our = (f"our {RETURN} mean", "our std", "our runs", "our env_steps")
-    header = ("task", "bonus", "ψ", *theirs, *our, "place in the paper")
+        rows.append((*setting, paper.mean, paper.std, PAPER_SEEDS, PAPER_STEPS, *cells, paper.place))
+        tex.append((*setting, mean_and_std(paper), mean_and_std(ours) if ours else "--"))
+    numbers = ("mean", "std", "runs", "env_steps")
+    our_names = (f"our {RETURN} mean", *(f"our {name}" for name in numbers[1:]))
+    header = ("task", "bonus", "ψ", *(f"paper {name}" for name in numbers), *our_names, "place in the paper")
     note = f"episode return, the paper's after {PAPER_STEPS:,} steps beside ours; mean ± standard deviation over seeds"
     return {
         "paper.csv": csv_text(header, rows),
@@ -156,13 +142,11 @@ def _points(unit: str, column: str, of: Mapping[str, Curve]) -> Iterator[tuple[o
     for method, curve in of.items():
         for place in np.flatnonzero(curve.seeds):
             numbers = (curve.steps[place], curve.mean[place], curve.std[place])
-            yield unit, column, method, *(float(item) for item in numbers), int(curve.seeds[place])
+            yield unit, column, method, *map(float, numbers), int(curve.seeds[place])
 
 
 def _in_latex(cell: Cell | None) -> str:
     if cell is None:
-        return _NO_VALUE
-    text = mean_and_std(cell.mean, cell.std)
-    if cell.runs < cell.planned:
-        text += f" ({cell.runs}/{cell.planned})"
+        return "--"
+    text = mean_and_std(cell) + (f" ({cell.runs}/{cell.planned})" if cell.runs < cell.planned else "")
     return f"**{text}**" if cell.best else text

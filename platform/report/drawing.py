@@ -1,53 +1,45 @@
-"""How panels look: Matplotlib's settings for a paper, and one function per kind of panel."""
+"""How figures look: Matplotlib's settings, files of several panels for a paper, and single panels for the page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import html
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-from matplotlib import ticker
+import matplotlib as mpl
+from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-from bonuslab.platform.pictures.palette import SCOPE_COLOURS, SeriesStyle, mixed
-from bonuslab.platform.report.curves import Curve
-from bonuslab.platform.report.names import wrapped
-from bonuslab.platform.report.statistics import Estimate
+from bonuslab.platform.pictures.palette import SeriesStyle
 
 INK, FAINT, RULE = "#1c2024", "#5c6570", "#d8dce1"
 """Text and axes, small text, and grid lines; the page replaces them by its own colours."""
+_PAGE_COLOURS = {INK: "var(--ink)", FAINT: "var(--faint)", RULE: "var(--rule)"}
 LEGEND_POINTS, TICK_POINTS = 7.5, 7
+TITLE_POINTS = (6.0, 8.0)
+"""The smallest and the largest size of a panel's title."""
 STYLE: Any = {
     "font.family": "sans-serif",
-    "font.size": 8,
-    "axes.titlesize": 8,
-    "axes.labelsize": 8,
-    "xtick.labelsize": TICK_POINTS,
-    "ytick.labelsize": TICK_POINTS,
+    **dict.fromkeys(("font.size", "axes.titlesize", "axes.labelsize"), 8),
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize"), TICK_POINTS),
     "legend.fontsize": LEGEND_POINTS,
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": FAINT,
-    "xtick.color": FAINT,
-    "ytick.color": FAINT,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "axes.linewidth": 0.6,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
+    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), INK),
+    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), FAINT),
+    **dict.fromkeys(("axes.linewidth", "xtick.major.width", "ytick.major.width"), 0.6),
+    **dict.fromkeys(("xtick.major.size", "ytick.major.size"), 2.5),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right"), False),
+    **dict.fromkeys(("axes.grid", "axes.axisbelow"), True),
     "grid.color": RULE,
     "grid.linewidth": 0.5,
     "lines.linewidth": 1.3,
     "axes.formatter.limits": (-3, 4),
-    "axes.unicode_minus": True,
     "text.parse_math": False,  # a name may hold any character
     # Text stays text: it can be searched and edited, and journals accept its fonts.
     "svg.fonttype": "none",
@@ -55,13 +47,123 @@ STYLE: Any = {
     "pdf.fonttype": 42,
     "savefig.dpi": 200,
 }
-BAND_OPACITY, MANY_METHODS = (0.16, 0.09), 4
-"""Bands of more methods than this are fainter, or they would hide each other."""
-LOG_RANGE = 30.0
-"""Positive curves with at least this ratio of highest to lowest value have a logarithmic axis."""
-Styles = Mapping[str, SeriesStyle]
-Means = Mapping[str, Sequence[tuple[float, float] | None]]
-"""By method, mean and standard deviation at each place; None where there is no value."""
+FILE_TYPES = ("png", "svg", "pdf")
+COLUMN_INCHES, PAGE_WIDTH_INCHES = 3.25, 6.75
+"""The widths of one column and of the text of the paper's two-column page."""
+LEGEND_LINE_INCHES = 0.2
+LONGEST_LINE = 24
+"""Letters in a line of a bonus's name."""
+LETTER_EMS = 0.62
+"""Approximate width of a letter in the figures' font."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes."""
+
+    title: str
+    draw: Callable[[Axes], None]
+    summary: str
+    """Text alternative."""
+    group: str = ""
+    """Heading on the page, in a figure with a column per heading."""
+    row: str = ""
+    """And its title there."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Panels in rows."""
+
+    name: str
+    """Of its files."""
+    panels: list[Panel]
+    columns: int
+    styles: Mapping[str, SeriesStyle]
+    legend: list[str] = field(default_factory=list)
+    """The methods in it; empty where the panels name them."""
+    panel_height_inches: float = 1.55
+    width_inches: float = PAGE_WIDTH_INCHES
+    shared_labels: bool = True
+    """Label the outer axes only."""
+    shared_rows: bool = False
+    """Name the rows on the left only."""
+    page_inches: tuple[float, float] = (3.0, 2.05)
+    """Size of a panel on the page, which the browser scales: larger panels have smaller letters."""
+    page_margins_inches: tuple[float, float, float, float] = (0.48, 0.08, 0.42, 0.08)
+    """Left, right, below and above its axes."""
+
+    @property
+    def files(self) -> list[str]:
+        """The names of its files."""
+        return [f"{self.name}.{kind}" for kind in FILE_TYPES]
+
+    @cached_property
+    def groups(self) -> dict[str, list[tuple[str, Markup]]]:
+        """Title and SVG of each panel by heading, for the page."""
+        groups: dict[str, list[tuple[str, Markup]]] = {}
+        for number, panel in enumerate(self.panels):
+            groups.setdefault(panel.group, []).append((panel.row or panel.title, Markup(self.panel_svg(number))))
+        return groups
+
+    def save(self, folder: Path) -> None:
+        """Write the figure as PNG, SVG and PDF."""
+        with mpl.rc_context(STYLE):
+            rows = -(-len(self.panels) // self.columns)
+            longest = text_inches(map(wrapped, self.legend), LEGEND_POINTS)
+            in_a_row = max(1, min(len(self.legend), int(self.width_inches / (0.55 + longest))))
+            legend_lines = -(-len(self.legend) // in_a_row) * most_lines(self.legend)
+            height = rows * self.panel_height_inches + LEGEND_LINE_INCHES * legend_lines
+            canvas = Canvas(figsize=(self.width_inches, height), layout="constrained")
+            for number, axes in enumerate(canvas.subplots(rows, self.columns, squeeze=False).flat):
+                if number < len(self.panels):
+                    self._place(number, axes)
+                else:
+                    axes.set_visible(False)
+            if self.legend:
+                handles = [Line2D([], [], label=wrapped(name), **line(self.styles[name])) for name in self.legend]
+                # Matplotlib fills columns, but people read rows.
+                read = [handle for column in range(in_a_row) for handle in handles[column::in_a_row]]
+                canvas.legend(handles=read, loc="outside lower center", ncols=in_a_row, frameon=False, handlelength=2.6)
+            # Laid out once: Matplotlib would repeat it twice per file.
+            canvas.draw_without_rendering()
+            canvas.set_layout_engine(None)
+            for path in (folder / file for file in self.files):
+                # Without a date: the same grid gives the same file.
+                canvas.savefig(path, metadata={".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix))
+
+    def _place(self, number: int, axes: Axes) -> None:
+        """Draw one panel with its labels, and a title of a size that fits."""
+        self.panels[number].draw(axes)
+        smallest, largest = TITLE_POINTS
+        longest = text_inches([panel.title for panel in self.panels], largest)
+        room = 0.8 * self.width_inches / self.columns
+        points = max(smallest, min(largest, largest * room / longest)) if longest else largest
+        axes.set_title(self.panels[number].title, fontsize=points)
+        if self.shared_labels and number + self.columns < len(self.panels):
+            axes.set_xlabel("")
+        if number % self.columns:
+            if self.shared_labels:
+                axes.set_ylabel("")
+            if self.shared_rows:
+                axes.tick_params(labelleft=False)
+
+    def panel_svg(self, number: int) -> str:
+        """One panel as an `svg` element with the page's colours, light or dark, and its font."""
+        panel = self.panels[number]
+        width, height = self.page_inches
+        left, right, bottom, top = self.page_margins_inches
+        box = (left / width, bottom / height, 1 - (left + right) / width, 1 - (bottom + top) / height)
+        with mpl.rc_context(STYLE):
+            canvas = Canvas(figsize=(width, height))
+            axes = canvas.add_axes(box)  # fixed margins keep stacked panels aligned and need no measuring
+            panel.draw(axes)
+            if panel.group:
+                axes.set_ylabel("")  # its title says it
+            written = StringIO()
+            canvas.savefig(written, format="svg", transparent=True, metadata={"Date": None})
+        colours = _PAGE_COLOURS | {style.colour: f"var({variable(name)})" for name, style in self.styles.items()}
+        return _for_the_page(written.getvalue(), f"{self.name}-{number}", panel.summary, colours)
 
 
 def line(style: SeriesStyle, **changes: Any) -> dict[str, Any]:
@@ -69,147 +171,48 @@ def line(style: SeriesStyle, **changes: Any) -> dict[str, Any]:
     return {"color": style.colour, "linestyle": (0, style.dash) if style.dash else "-", **changes}
 
 
-def draw_intervals(
-    axes: Axes, estimates: Mapping[str, Estimate], styles: Styles, unit_range: bool, xlabel: str
-) -> None:
-    """One row per method, the first on top: a point and its interval, with the number beside it."""
-    for row, (name, estimate) in enumerate(estimates.items()):
-        style = styles[name]
-        if estimate.low is not None and estimate.high is not None:
-            axes.barh(row, estimate.high - estimate.low, 0.62, estimate.low, color=style.colour, alpha=0.35, lw=0)
-        axes.plot([estimate.value] * 2, [row - 0.31, row + 0.31], color=style.colour, lw=2, solid_capstyle="butt")
-        axes.annotate(
-            f"{estimate.value:.3g}" if abs(estimate.value) >= 10 else f"{estimate.value:.2f}",
-            (1.01, row),
-            xycoords=("axes fraction", "data"),
-            va="center",
-            fontsize=TICK_POINTS,
-        )
-    axes.set_yticks(range(len(estimates)), [wrapped(name) for name in estimates])
-    axes.set_ylim(len(estimates) - 0.4, -0.6)
-    axes.tick_params(axis="y", length=0)
-    axes.grid(axis="y", visible=False)
-    axes.spines["left"].set_visible(False)
-    axes.xaxis.set_major_locator(ticker.MaxNLocator(4))
-    axes.set_xlabel(xlabel)
-    low, high = axes.get_xlim()
-    axes.set_xlim((0, 1) if unit_range else (min(0, low), max(0, high)))
+def variable(method: str) -> str:
+    """The CSS variable of a method's colour."""
+    return "--m-" + re.sub(r"[^A-Za-z0-9]", lambda found: f"_{ord(found[0]):x}", method)
 
 
-def draw_profiles(
-    axes: Axes, thresholds: np.ndarray, profiles: Mapping[str, np.ndarray], styles: Styles, metric: str
-) -> None:
-    """The share of runs above each threshold."""
-    for name, (value, low, high) in profiles.items():
-        axes.fill_between(thresholds, low, high, color=styles[name].colour, alpha=_opacity(profiles), lw=0)
-        axes.plot(thresholds, value, **line(styles[name]))
-    axes.set_ylim(-0.02, 1.02)
-    axes.set_xlim(thresholds[0], thresholds[-1])
-    axes.set_xlabel(f"{metric} (τ)")
-    axes.set_ylabel("share of runs above τ")
+def wrapped(name: str) -> str:
+    """A bonus expression with line breaks before operators or after commas where a line would be too long."""
+    built: list[str] = []
+    for part in re.split(r" (?=[*+] )|(?<=,) ", name):
+        if built and len(built[-1]) + 1 + len(part) <= LONGEST_LINE:
+            built[-1] += f" {part}"
+        else:
+            built.append(part)
+    return "\n".join(built)
 
 
-def draw_curves(
-    axes: Axes,
-    curves: Mapping[str, Curve],
-    styles: Styles,
-    ylabel: str,
-    unit_range: bool = False,
-    may_be_logarithmic: bool = False,
-) -> None:
-    """Mean ± one standard deviation over seeds; fainter where some seeds have no value yet."""
-    logarithmic = may_be_logarithmic and _wants_logarithm(curves)
-    for name, curve in curves.items():
-        whole, style = curve.whole_until, styles[name]
-        axes.plot(curve.steps[:whole], curve.mean[:whole], **line(style))
-        rest = slice(max(whole - 1, 0), None)
-        axes.plot(curve.steps[rest], curve.mean[rest], **line(style, alpha=0.4))
-        if curve.seeds.max() > 1:
-            low, high = curve.mean - curve.std, curve.mean + curve.std
-            if unit_range:
-                low, high = np.clip(low, 0, 1), np.clip(high, 0, 1)
-            if logarithmic:
-                low = np.maximum(low, curve.mean / 10)
-            axes.fill_between(curve.steps, low, high, color=style.colour, alpha=_opacity(curves), lw=0)
-    if unit_range:
-        axes.set_ylim(-0.02, 1.02)
-    if logarithmic:
-        axes.set_yscale("log")
-        axes.yaxis.set_major_locator(ticker.LogLocator(numticks=5))
-        axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: short_number(value)))
-        axes.minorticks_off()
-    if curves:
-        axes.set_xlim(0, max(curve.steps[-1] for curve in curves.values()) * 1.01)
-    axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda steps, _: short_number(steps)))
-    axes.xaxis.set_major_locator(ticker.MaxNLocator(4))
-    axes.set_xlabel("environment steps")
-    axes.set_ylabel(ylabel)
+def most_lines(names: Iterable[str]) -> int:
+    """The lines of the name that takes most of them."""
+    return max((wrapped(name).count("\n") + 1 for name in names), default=0)
 
 
-def draw_contexts(
-    axes: Axes,
-    contexts: Sequence[str],
-    means: Means,
-    styles: Styles,
-    ylabel: str,
-    limits: tuple[float, float],
-) -> None:
-    """Mean ± standard deviation over the number of contexts, one line per method."""
-    for number, (name, cells) in enumerate(means.items()):
-        places = [place for place, cell in enumerate(cells) if cell is not None]
-        there = [cell for cell in cells if cell is not None]
-        aside = np.array(places) + (number - (len(means) - 1) / 2) * 0.06
-        style = styles[name]
-        axes.errorbar(
-            aside,
-            [mean for mean, _ in there],
-            [std for _, std in there],
-            **line(style, marker=style.marker, markersize=3.5, capsize=2, elinewidth=0.8),
-        )
-    axes.set_xticks(range(len(contexts)), contexts)
-    axes.set_xlim(-0.4, len(contexts) - 0.6)
-    axes.set_ylim(*limits)
-    axes.set_xlabel("number of contexts |C|")
-    axes.set_ylabel(ylabel)
+def text_inches(texts: Iterable[str], points: float) -> float:
+    """Approximate width of the longest line of some texts."""
+    return max((len(line) for text in texts for line in text.split("\n")), default=0) * LETTER_EMS * points / 72
 
 
-def draw_improvement(axes: Axes, names: Sequence[str], chances: Mapping[tuple[str, str], Estimate]) -> None:
-    """P(row better than column) as a matrix; bold where the interval excludes one half."""
-    ends = [mixed(SCOPE_COLOURS[scope], 0.35) for scope in ("episodic", "global")]
-    colours = LinearSegmentedColormap.from_list("improvement", [ends[0], "#ffffff", ends[1]])
-    square = [[chances[one, other].value if one != other else np.nan for other in names] for one in names]
-    axes.imshow(square, cmap=colours, vmin=0, vmax=1, aspect="auto")
-    for (one, other), chance in chances.items():
-        weight = "bold" if chance.is_away_from(0.5) else "normal"
-        place = (names.index(other), names.index(one))
-        axes.text(*place, f"{chance.value:.2f}", ha="center", va="center", fontsize=TICK_POINTS, weight=weight)
-    labels = [wrapped(name) for name in names]
-    axes.set_xticks(range(len(names)), labels, rotation=35, ha="right", rotation_mode="anchor")
-    axes.set_yticks(range(len(names)), labels)
-    axes.tick_params(length=0)
-    axes.grid(visible=False)
-    axes.spines[:].set_visible(False)
-    axes.set_xlabel("… than a run with this bonus")
-    axes.set_ylabel("a run with this bonus is better …")
-
-
-def legend_handles(names: Sequence[str], styles: Styles) -> list[Line2D]:
-    """A line per method for a figure's legend."""
-    return [Line2D([], [], label=wrapped(name), **line(styles[name])) for name in names]
-
-
-def short_number(value: float) -> str:
-    """1.5M for 1,500,000 and 20k for 20,000."""
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return f"{value / size:g}{letter}"
-    return f"{value:g}"
-
-
-def _opacity(methods: Mapping[str, object]) -> float:
-    return BAND_OPACITY[len(methods) > MANY_METHODS]
-
-
-def _wants_logarithm(curves: Mapping[str, Curve]) -> bool:
-    values = np.concatenate([curve.mean[np.isfinite(curve.mean)] for curve in curves.values()])
-    return bool(len(values) and values.min() > 0 and values.max() > LOG_RANGE * values.min())
+def _for_the_page(svg: str, prefix: str, summary: str, colours: Mapping[str, str]) -> str:
+    box = re.search(r'viewBox="[^"]*"', svg)
+    assert box is not None
+    svg = svg[svg.index("<svg") :].strip()
+    for pattern, text in (
+        (r"(?s)<(metadata|style)\b.*?</\1>|<!--.*?-->", ""),  # Matplotlib's style sheet would apply to the whole page
+        (r'<g id="[^"]*"', "<g"),
+        (r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}-"),
+        (r"font-family: [^;\"]*;? ?", ""),
+        # Half of the rest is rotations by zero, space, and digits beyond the second decimal.
+        (r' transform="rotate\(-0 [^"]*"', ""),
+        (r">\s+<", "><"),
+        ("\n", ""),
+    ):
+        svg = re.sub(pattern, text, svg)
+    svg = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d\.\d\d)\d+", r"\1", tag[0]), svg)  # never in what is read
+    svg = re.sub(r"#[0-9a-f]{6}\b", lambda found: colours.get(found[0], found[0]), svg)
+    opening = f'<svg {box[0]} role="img" aria-label="{html.escape(summary, quote=True)}">'
+    return re.sub(r"<svg[^>]*>", lambda _: opening, svg, count=1)

@@ -7,6 +7,7 @@ numbers printed in the paper; none is read off a figure.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -28,8 +29,6 @@ class PaperResult:
     """One cell of a table: episode return with a count bonus, mean ± standard deviation over 5 seeds."""
 
     place: str
-    environment: str
-    """The paper's name."""
     task: str
     """Our name."""
     contexts: str
@@ -39,49 +38,29 @@ class PaperResult:
     std: float
 
 
-def _both(
-    place: str, environment: str, task: str, contexts: str, feature: Feature, *cells: tuple[float, float]
-) -> list[PaperResult]:
+def _both(place: str, task: str, contexts: str, feature: Feature, *cells: tuple[float, float]) -> Iterator[PaperResult]:
     """The global and the episodic cell of one row."""
-    return [
-        PaperResult(place, environment, task, contexts, feature, scope, *cell)
-        for scope, cell in zip(("global", "episodic"), cells, strict=True)
-    ]
+    for scope, cell in zip(("global", "episodic"), cells, strict=True):
+        yield PaperResult(place, task, contexts, feature, scope, *cell)
 
 
 RESULTS: tuple[PaperResult, ...] = (
-    *_both(_COUNTS, "MultiRoom", _MULTIROOM, "1", "position", (0.99, 0.00), (0.83, 0.23)),
-    *_both(_COUNTS, "MultiRoom", _MULTIROOM, "3", "position", (0.59, 0.32), (0.92, 0.13)),
-    *_both(_COUNTS, "MultiRoom", _MULTIROOM, "5", "position", (0.23, 0.39), (0.98, 0.02)),
-    *_both(_COUNTS, "MultiRoom", _MULTIROOM, "10", "position", (0.02, 0.06), (0.78, 0.17)),
-    *_both(_COUNTS, "MultiRoom", _MULTIROOM, "inf", "position", (0.00, 0.00), (0.87, 0.10)),
-    *_both(_COUNTS, "Corridors", _CORRIDOR, "1", "position", (0.96, 0.03), (0.10, 0.68)),
-    *_both(_COUNTS, "KeyRoom", _KEYROOM, "inf", "message", (0.97, 0.00), (0.89, 0.01)),
-    *_both(_COUNTS, "MultiRoom", _MULTIROOM, "inf", "message", (0.99, 0.01), (0.59, 0.49)),
-    PaperResult(_COMBINED, "MultiRoom", _MULTIROOM, "inf", "position", "combined", 0.83, 0.04),
-    PaperResult(_COMBINED, "Corridors", _CORRIDOR, "1", "position", "combined", 0.91, 0.01),
-    PaperResult(_COMBINED, "KeyRoom", _KEYROOM, "inf", "message", "combined", 0.99, 0.00),
-    PaperResult(_COMBINED, "MultiRoom", _MULTIROOM, "inf", "message", "combined", 0.97, 0.00),
-    *_both(_EXTRA, "MultiRoom-N4-Locked-v0", "MultiRoom-N4-Locked", "1", "position", (0.722, 0.446), (0.948, 0.01)),
-    *_both(_EXTRA, "MultiRoom-N4-Locked-v0", "MultiRoom-N4-Locked", "inf", "position", (-0.230, 0.039), (0.925, 0.01)),
-    *_both(
-        _EXTRA,
-        "MultiRoom-N6-LavaMonsters-v0",
-        "MultiRoom-N6-LavaMonsters",
-        "1",
-        "position",
-        (0.994, 0.001),
-        (0.76, 0.38),
-    ),
-    *_both(
-        _EXTRA,
-        "MultiRoom-N6-LavaMonsters-v0",
-        "MultiRoom-N6-LavaMonsters",
-        "inf",
-        "position",
-        (0.00, 0.00),
-        (0.75, 0.21),
-    ),
+    *_both(_COUNTS, _MULTIROOM, "1", "position", (0.99, 0.00), (0.83, 0.23)),
+    *_both(_COUNTS, _MULTIROOM, "3", "position", (0.59, 0.32), (0.92, 0.13)),
+    *_both(_COUNTS, _MULTIROOM, "5", "position", (0.23, 0.39), (0.98, 0.02)),
+    *_both(_COUNTS, _MULTIROOM, "10", "position", (0.02, 0.06), (0.78, 0.17)),
+    *_both(_COUNTS, _MULTIROOM, "inf", "position", (0.00, 0.00), (0.87, 0.10)),
+    *_both(_COUNTS, _CORRIDOR, "1", "position", (0.96, 0.03), (0.10, 0.68)),
+    *_both(_COUNTS, _KEYROOM, "inf", "message", (0.97, 0.00), (0.89, 0.01)),
+    *_both(_COUNTS, _MULTIROOM, "inf", "message", (0.99, 0.01), (0.59, 0.49)),
+    PaperResult(_COMBINED, _MULTIROOM, "inf", "position", "combined", 0.83, 0.04),
+    PaperResult(_COMBINED, _CORRIDOR, "1", "position", "combined", 0.91, 0.01),
+    PaperResult(_COMBINED, _KEYROOM, "inf", "message", "combined", 0.99, 0.00),
+    PaperResult(_COMBINED, _MULTIROOM, "inf", "message", "combined", 0.97, 0.00),
+    *_both(_EXTRA, "MultiRoom-N4-Locked", "1", "position", (0.722, 0.446), (0.948, 0.01)),
+    *_both(_EXTRA, "MultiRoom-N4-Locked", "inf", "position", (-0.230, 0.039), (0.925, 0.01)),
+    *_both(_EXTRA, "MultiRoom-N6-LavaMonsters", "1", "position", (0.994, 0.001), (0.76, 0.38)),
+    *_both(_EXTRA, "MultiRoom-N6-LavaMonsters", "inf", "position", (0.00, 0.00), (0.75, 0.21)),
 )
 
 
@@ -148,11 +127,7 @@ def count_feature(bonus: str) -> str | None:
     return features.pop() if len(features) == 1 else None
 
 
-def paper_results(task: str, contexts: str, bonus: str, scope: str) -> list[PaperResult]:
-    """The paper's cells for one task, number of contexts and bonus."""
-    feature = count_feature(bonus)
-    return [
-        result
-        for result in RESULTS
-        if (result.task, result.contexts, result.feature, result.scope) == (task, contexts, feature, scope)
-    ]
+def paper_result(task: str, contexts: str, bonus: str, scope: str) -> PaperResult | None:
+    """The paper's cell for one task, number of contexts and bonus, if it has one."""
+    wanted = (task, contexts, count_feature(bonus), scope)
+    return next((one for one in RESULTS if (one.task, one.contexts, one.feature, one.scope) == wanted), None)

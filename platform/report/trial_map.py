@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from typing import Any
 
 from bonuslab.algorithms.rllib.metrics import find
 from bonuslab.platform.report.analysis import Analysis
@@ -16,51 +16,25 @@ MOST_IN_A_ROW = 16
 """A row with more trials is compact."""
 
 
-@dataclass(frozen=True)
-class Box:
-    """One trial."""
-
-    status: str
-    text: str
-    title: str
-    """Tooltip."""
-    level: float
-    """Strength of the shading from 0 to 1."""
-    silent: bool
-
-
-@dataclass(frozen=True)
-class TrialMap:
-    """Boxes by task and method, one per seed; none where the grid has no such trial."""
-
-    rows: list[tuple[str, list[list[Box]]]]
-    compact: bool
-
-    @property
-    def any_silent(self) -> bool:
-        """Whether some running trial has had no update for long."""
-        return any(box.silent for _, row in self.rows for boxes in row for box in boxes)
+def trial_map(analysis: Analysis) -> dict[str, Any]:
+    """Boxes by task and method, one per seed, as the page shows them; none where the grid has no such trial."""
+    comparison, units = analysis.comparison, analysis.results.units
+    compact = max((len(analysis.results.of(unit)) for unit in units), default=0) > MOST_IN_A_ROW
+    values = [score.value for score in comparison.scores if score.value is not None]
+    shades = min([0.0, *values]), max([1.0, *values])
+    boxes: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for score in comparison.scores:
+        here = boxes.setdefault((score.trial.unit, score.trial.method), [])
+        here.append(_box(score, find(comparison.metric).label, shades, compact))
+    return {
+        "rows": [(unit, [boxes.get((unit, method), []) for method in analysis.methods]) for unit in units],
+        "compact": compact,
+        "any_silent": any(box["silent"] for of in boxes.values() for box in of),
+    }
 
 
-def trial_map(analysis: Analysis) -> TrialMap:
-    """The map of all trials."""
-    units, methods = analysis.results.units, analysis.methods
-    scores: dict[tuple[str, str], list[Score]] = {}
-    for score in analysis.comparison.scores:
-        scores.setdefault((score.trial.unit, score.trial.method), []).append(score)
-    widest = max((sum(len(scores.get((unit, method), [])) for method in methods) for unit in units), default=0)
-    compact = widest > MOST_IN_A_ROW
-    values = [score.value for score in analysis.comparison.scores if score.value is not None]
-    lowest, highest = min([0.0, *values]), max([1.0, *values])
-
-    def boxes(unit: str, method: str) -> list[Box]:
-        found = scores.get((unit, method), [])
-        return [_box(score, analysis.comparison.metric, (lowest, highest), compact) for score in found]
-
-    return TrialMap([(unit, [boxes(unit, method) for method in methods]) for unit in units], compact)
-
-
-def _box(score: Score, metric: str, shades: tuple[float, float], compact: bool) -> Box:
+def _box(score: Score, label: str, shades: tuple[float, float], compact: bool) -> dict[str, Any]:
+    """One trial: its text and tooltip, and the strength of its shading from 0 to 1."""
     state, value = score.trial.state, score.value
     silence = time.time() - state.updated if state.status == "running" and state.updated else 0.0
     done = f"{state.fraction_done:.0%}"
@@ -71,20 +45,19 @@ def _box(score: Score, metric: str, shades: tuple[float, float], compact: bool) 
         "finished": ("✓" if value is None else _short(value) if compact else number(value), "finished"),
     }[state.status]
     if silence > SILENT_SECONDS:
-        words += f", no update for {duration(silence)}"
+        words += f", no update for {_duration(silence)}"
+    level = 0.0
     if value is not None:
-        words += f", {find(metric).label} {number(value)}"
-    lowest, highest = shades
-    level = 0.0 if value is None else round((value - lowest) / (highest - lowest), 2)
-    return Box(state.status, text, f"seed {score.trial.seed}: {words}", level, silence > SILENT_SECONDS)
+        words += f", {label} {number(value)}"
+        level = round((value - shades[0]) / (shades[1] - shades[0]), 2)
+    title = f"seed {score.trial.seed}: {words}"
+    return {"status": state.status, "text": text, "title": title, "level": level, "silent": silence > SILENT_SECONDS}
 
 
-def duration(seconds: float) -> str:
-    """In the largest unit that fits."""
-    for size, word in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds / size:.0f} {word}"
-    return f"{seconds:.0f} s"
+def _duration(seconds: float) -> str:
+    """At least a minute, in the largest unit that fits."""
+    size, word = next(unit for unit in ((86400, "d"), (3600, "h"), (60, "min")) if seconds >= unit[0])
+    return f"{seconds / size:.0f} {word}"
 
 
 def _short(value: float) -> str:

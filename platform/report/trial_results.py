@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription
-from bonuslab.platform.run.rows import STEPS, columns_of
+from bonuslab.platform.run.rows import STEPS, RowReader, columns_of, number
 from bonuslab.platform.run.state import TrialState
 
 RETURN = "episode_return"
@@ -99,12 +99,12 @@ def load(folder: GridFolder, chosen: Callable[[Iterable[str]], str]) -> tuple[Gr
     trials = [
         Trial(
             trial.id,
-            *(of[name] for name in ("task", "contexts", "bonus", "scope", "seed")),
+            **{name: of[name] for name in ("task", "contexts", "bonus", "scope", "seed")},
             unit=f"{of['task']}, |C| = {contexts_text(of['contexts'])}" if varies_contexts else of["task"],
             method=f"{of['bonus']} ({of['variant']})" if has_variants and of["variant"] else of["bonus"],
             description=trial,
             state=place.state(),
-            series=_series(place.rows(), metric),
+            series=_read(place.progress, metric),
         )
         for trial, place, of in zip(description.trials, places, labels, strict=True)
     ]
@@ -129,17 +129,19 @@ def training_column(metric: str) -> str:
     return name if name == WIN_RATE or name.startswith("episode_") else f"episode_{name}"
 
 
-def _series(rows: pd.DataFrame, metric: str) -> dict[str, Series]:
-    """The columns that are drawn; values that are not finite are left out."""
-    drawn = (RETURN, EPISODIC_BONUS, GLOBAL_BONUS, metric, training_column(metric))
-    found = {}
-    for name in rows.columns if STEPS in rows else ():
-        if name in drawn or name.rsplit("/", 1)[-1] == INVERSE_LOSS:
-            steps, values = rows[STEPS].to_numpy(float), rows[name].to_numpy(float)
-            there = np.isfinite(values) & np.isfinite(steps)
-            if there.any():
-                found[name] = _thinned(steps[there], values[there])
-    return found
+def _read(path: Path, metric: str) -> dict[str, Series]:
+    """The columns of progress.csv that are drawn; values that are not finite are left out."""
+    drawn = (STEPS, RETURN, EPISODIC_BONUS, GLOBAL_BONUS, metric, training_column(metric))
+    reader = RowReader(path)
+    rows, _ = reader.read()
+    columns = {
+        name: np.array([number(row[place]) for row in rows])
+        for place, name in enumerate(reader.columns)
+        if name in drawn or name.rsplit("/", 1)[-1] == INVERSE_LOSS
+    }
+    steps = columns.pop(STEPS, np.full(len(rows), np.nan))
+    there = {name: np.isfinite(values) & np.isfinite(steps) for name, values in columns.items()}
+    return {name: _thinned(steps[of], columns[name][of]) for name, of in there.items() if of.any()}
 
 
 def _thinned(steps: np.ndarray, values: np.ndarray) -> Series:

@@ -76,8 +76,8 @@ class TrainedAgent:
             raise InvalidInput(str(error)) from error
         except (OSError, KeyError, IndexError, pickle.UnpicklingError) as error:
             raise InvalidInput(f"{checkpoint} is not a bonuslab checkpoint: {error}") from error
-        place = (COMPONENT_LEARNER_GROUP, COMPONENT_LEARNER, COMPONENT_RL_MODULE, DEFAULT_MODULE_ID)
-        module: PolicyModule = PolicyModule.from_checkpoint(path.joinpath(*place))
+        parts = (COMPONENT_LEARNER_GROUP, COMPONENT_LEARNER, COMPONENT_RL_MODULE, DEFAULT_MODULE_ID)
+        module: PolicyModule = PolicyModule.from_checkpoint(path.joinpath(*parts))
         pipeline = config.build_learner_connector(module.observation_space, module.action_space, device="cpu")
         pipeline.set_state(bonus_state)
         bonus = next(piece.model for piece in pipeline.connectors if isinstance(piece, IntrinsicReward))

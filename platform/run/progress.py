@@ -43,6 +43,11 @@ class Progress:
         else:
             self._write(f"{what} …\n")
 
+    def hint(self, what: str) -> None:
+        """The same, but only in a terminal."""
+        if self._live:
+            self.waiting(what)
+
     def update(self, row: Mapping[str, float]) -> None:
         """Show the newest row of progress.csv."""
         speed = row["env_steps_per_second"]

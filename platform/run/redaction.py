@@ -11,7 +11,7 @@ _SECRET_NAME = r"(?:password|passwd|secret|token|credential|api[_-]?key|access[_
 # Each pattern starts with fixed characters, so that matching is linear in the length of the text.
 # Greedy to the last @: a password may contain anything but spaces, and hiding too much does no harm.
 _USER = re.compile(r"://(?!/)\S*@")
-_URI_QUERY = re.compile(r"(?P<place>:/[^\s?#]*)\?(?P<query>[^\s'\"<>]+)")
+_URI_QUERY = re.compile(r"(?P<base>:/[^\s?#]*)\?(?P<query>[^\s'\"<>]+)")
 _QUERY_VALUE = re.compile(r"(?P<name>[^=&;#]+)=[^&;#]*")
 _ASSIGNMENT = re.compile(rf"(?i)(?P<name>{_SECRET_NAME}['\"]?\s*[=:]\s*['\"]?)[^\s,;&'\"]+")
 _SECRET_VARIABLE = re.compile(rf"(?i){_SECRET_NAME}$")
@@ -36,7 +36,7 @@ def is_redacted(uri: str) -> bool:
 
 def _without_values(found: re.Match[str]) -> str:
     query = _QUERY_VALUE.sub(rf"\g<name>={HIDDEN}", found["query"])
-    return f"{found['place']}?{query}"
+    return f"{found['base']}?{query}"
 
 
 def _environment_secrets() -> list[str]:

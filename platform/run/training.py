@@ -102,7 +102,8 @@ class Training:
     def _train_row(self) -> Row:
         """Train a number of steps that depends only on the configuration, so that rows are reproducible."""
         before, learnt, started = self._steps, 0.0, time.perf_counter()
-        end = min(self._config.steps, before + self._steps_per_row)
+        # Ends at multiples, so that a row cut short by a stop does not shift those after it.
+        end = min(self._config.steps, (before // self._steps_per_row + 1) * self._steps_per_row)
         while self._steps < end and not (self._steps > before and self._is_stopping()):
             at, steps = time.perf_counter(), self._steps
             results: dict[str, Any] = self.algorithm.train()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -12,10 +13,10 @@ BUILT_FROM = "BONUSLAB_COMMIT"
 PACKAGES = ("bonuslab", "ray", "torch", "numpy", "gymnasium", "nle", "minihack")
 
 
-def versions() -> dict[str, str]:
-    """Installed versions of the packages that affect results."""
+def versions(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
+    """Versions of those packages that are installed; by default, of those that affect results."""
     found = {}
-    for name in PACKAGES:
+    for name in packages:
         try:
             found[name] = version(name)
         except PackageNotFoundError:

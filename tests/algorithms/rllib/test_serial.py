@@ -45,26 +45,26 @@ def same(ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray]) -> bool:
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_same_seed_same_parameters_also_across_a_checkpoint(name: str, running: Any, tmp_path: Path) -> None:
-    straight = train(running(serial(name)), 12)
+    straight = train(running(serial(name)), 8)
     halfway = parameters(straight)
     path = straight.save_to_path(tmp_path / "checkpoint")
-    train(straight, 12)
-    assert straight.env_steps == 24 * ENVS * STEPS
+    train(straight, 8)
+    assert straight.env_steps == 16 * ENVS * STEPS
     assert not same(halfway, parameters(straight))
 
-    again = train(running(serial(name)), 24)
+    again = train(running(serial(name)), 16)
     assert same(parameters(again), parameters(straight))
 
     restored = type(straight).from_checkpoint(path)
     assert same(parameters(restored), halfway)
-    train(restored, 12)
+    train(restored, 8)
     assert same(parameters(restored), parameters(straight))
-    assert restored.iteration == straight.iteration == 24
+    assert restored.iteration == straight.iteration == 16
     assert restored.env_steps == straight.env_steps
     restored.stop()
 
     again.restore_from_path(path)  # into an algorithm that has trained
-    assert same(parameters(train(again, 12)), parameters(straight))
+    assert same(parameters(train(again, 8)), parameters(straight))
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)

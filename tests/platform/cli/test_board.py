@@ -60,7 +60,7 @@ def test_says_what_cannot_be_done(
         assert main(["board", "first", "--port", str(taken.getsockname()[1])]) == 2
     assert "is in use; choose another" in capsys.readouterr().err
     assert main(["board", "--mlflow-url", "javascript:alert(1)"]) == 2
-    assert "not the address of a web page" in capsys.readouterr().err
+    assert "is not a web address" in capsys.readouterr().err
     (tmp_path / "runs" / "first" / "grid.json").write_text("{")
     assert main(["board", "first"]) == 2
     assert "cannot be read as a grid" in capsys.readouterr().err

@@ -14,7 +14,7 @@ from bonuslab.envs.minihack import make, task
 from bonuslab.envs.minihack.explorer import Explorer
 from bonuslab.platform.cli import play
 from bonuslab.platform.cli.main import main
-from bonuslab.platform.pictures.screen import Screen
+from bonuslab.platform.pictures.live_lines import LiveLines
 from bonuslab.platform.pictures.video import picture_path
 
 
@@ -142,11 +142,11 @@ def test_picture_path_leaves_nothing_and_keeps_what_is_there(tmp_path: Path) -> 
     assert there.read_bytes() == b"old"
 
 
-def test_screen_shows_the_cursor_again_after_an_error() -> None:
+def test_live_lines_show_the_cursor_again_after_an_error() -> None:
     out = io.StringIO()
 
     def interrupted() -> None:
-        with Screen(out) as screen:
+        with LiveLines(out) as screen:
             screen.show(["a"])
             raise KeyboardInterrupt
 

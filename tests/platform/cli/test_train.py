@@ -102,7 +102,7 @@ def test_a_run_to_its_end_and_no_second_one_in_its_folder(
     assert main([*words, "--out", str(out)]) == 2
     assert f"--resume {out}" in capsys.readouterr().err
     assert main(["train", "--resume", str(out)]) == 2
-    assert "give more with --steps" in capsys.readouterr().err
+    assert "extend it with --steps" in capsys.readouterr().err
     assert find(out).require_trial().state().env_steps == 64
 
 
@@ -123,7 +123,7 @@ def test_ctrl_c_saves_a_checkpoint_first(
             os.kill(os.getpid(), number)
 
     monkeypatch.setattr(Progress, "update", interrupt)
-    monkeypatch.setattr(training, "SECONDS_BETWEEN_QUESTIONS", 0.0)
+    monkeypatch.setattr(training, "STOP_POLL_SECONDS", 0.0)
     out = tmp_path / "run"
     assert main(["train", "MultiRoom-N2-S4", *tiny.WORDS, "--steps", "3200", "--out", str(out)]) == status
     (kept,) = find(out).require_trial().state().checkpoints

@@ -17,7 +17,7 @@ from PIL import Image
 
 from bonuslab.platform.cli.main import main
 from bonuslab.platform.pictures import bonus_plot
-from bonuslab.platform.pictures.bonus_plot import Series
+from bonuslab.platform.pictures.bonus_plot import BonusSeries
 from bonuslab.platform.run.checkpoints import newest_checkpoint
 from bonuslab.platform.run.find import find
 from bonuslab.platform.run.folder import GridFolder
@@ -115,7 +115,7 @@ def test_a_damaged_checkpoint_is_passed_over_in_a_run_and_refused_alone(
     assert "algorithm_state.pkl does not match" in capsys.readouterr().err
     shutil.rmtree(newest)
     assert main(["watch", str(copy)]) == 2
-    assert "no checkpoint of" in capsys.readouterr().err
+    assert "has no intact checkpoint" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_mp4_has_the_frames_of_the_episode_and_holds_the_last(
 def test_panel_draws_every_peak_however_long_the_episode(num_steps: int) -> None:
     values = np.zeros(num_steps)
     values[num_steps // 2] = 3.0
-    series = [Series("bonus", "bonus: x", values)]
+    series = [BonusSeries("bonus", "bonus: x", values)]
     orange = bonus_plot.SERIES_COLOURS[0]
     square = bonus_plot.SQUARE_PIXELS**2
     last = bonus_plot.panel(series, num_steps, 480)
@@ -187,7 +187,7 @@ def test_panel_draws_every_peak_however_long_the_episode(num_steps: int) -> None
 
 
 def test_a_bonus_without_any_value_draws_nothing() -> None:
-    series = [Series("bonus", "bonus: none", np.zeros(5))]
+    series = [BonusSeries("bonus", "bonus: none", np.zeros(5))]
     assert bonus_plot.text_lines(series, 5, 80, colour=False) == ["bonus" + " " * 12 + "0 ▁▁▁▁▁"]
     assert bonus_plot.text_lines(series, 0, 80, colour=False)[0].endswith("- ")
     assert (bonus_plot.panel(series, 5, 480) == bonus_plot.SERIES_COLOURS[0]).all(-1).sum() == 81

@@ -105,7 +105,7 @@ def test_one_cpu_is_one_process_and_more_are_not() -> None:
         ({"suite": "keyz"}, "did you mean keys"),
         ({"suite": "keys", "tasks": ["KeyRoom-S5"]}, "cannot be given together"),
         ({"seeds": ["one"]}, "--seeds 'one'"),
-        ({"seeds": ["3-1"]}, "goes up"),
+        ({"seeds": ["3-1"]}, "must ascend"),
         ({"tasks": ["KeyRum-S5"]}, "KeyRoom"),
         ({"bonuses": ["e3c"]}, "e3b"),
         ({"steps": 0}, "total_env_steps=0"),

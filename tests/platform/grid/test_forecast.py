@@ -86,7 +86,7 @@ def test_processors_that_are_not_there() -> None:
     assert "a trial needs 8 CPUs, but this machine has 2" in str(problem(8, 0.0, HERE))
     assert "but this machine has 0" in str(problem(2, 0.5, HERE))
     assert problem(8, 0.5, TWO_MACHINES) is None
-    assert "there are 16" in str(problem(20, 0.0, TWO_MACHINES))
+    assert "the cluster has at most 16" in str(problem(20, 0.0, TWO_MACHINES))
     growing = Cluster("10.0.0.1:6379", 100.0, 4.0, TWO_MACHINES.nodes, autoscaling=True)
     assert problem(20, 0.0, growing) is None
     assert slots_for(trials(8, 0.0), TrialResources(8, 0.0), TWO_MACHINES) == 2

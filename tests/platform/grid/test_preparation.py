@@ -12,7 +12,7 @@ import pytest
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.grid.changes import compare, differences
 from bonuslab.platform.grid.experiment import Scale
-from bonuslab.platform.grid.preparation import ASIDE, ClaimedFolder, places, this_command, with_id
+from bonuslab.platform.grid.preparation import ASIDE, ClaimedFolder, checkpoint_locations, this_command, with_id
 from bonuslab.platform.run.folder import GridDescription, GridFolder
 from bonuslab.platform.run.state import TrialState
 
@@ -81,7 +81,7 @@ def test_with_consent_unchanged_trials_keep_their_results(grid: Path) -> None:
     assert kept.state().status == "finished"
     (aside,) = (grid / ASIDE).iterdir()
     assert (aside / changed.id / "progress.csv").read_text() == "env_steps\n100\n"
-    where = places(folder, folder.description(), None)
+    where = checkpoint_locations(folder, folder.description(), None)
     assert where.of(changed.id).endswith("__none__cinf__s0.2"), "it must not go on from its old checkpoint"
     assert where.of(kept.id).endswith("__none__cinf__s1")
 
@@ -127,7 +127,7 @@ def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
 
 def test_checkpoints_of_two_grids_never_meet_in_one_store(tmp_path: Path) -> None:
     folders = [claim(tmp_path / name / "grid", wanted()).folder for name in ("a", "b")]
-    one, other = (places(folder, folder.description(), "s3://bucket/all/") for folder in folders)
+    one, other = (checkpoint_locations(folder, folder.description(), "s3://bucket/all/") for folder in folders)
     trial = folders[0].trials()[0].id
     assert one.of(trial) != other.of(trial)
     assert one.of(trial).startswith("s3://bucket/all/grid-")

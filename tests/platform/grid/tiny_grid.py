@@ -8,7 +8,7 @@ from typing import Any
 
 from bonuslab.platform.grid.driver import GridDriver, GridOutcome, RunOptions
 from bonuslab.platform.grid.experiment import Scale
-from bonuslab.platform.grid.preparation import ClaimedFolder, places, with_id
+from bonuslab.platform.grid.preparation import ClaimedFolder, checkpoint_locations, with_id
 from bonuslab.platform.grid.recorder import Recorder
 from bonuslab.platform.grid.single import RunOutcome, SingleRun
 from bonuslab.platform.run.config import Config
@@ -110,7 +110,7 @@ def drive(path: Path, scale: Scale, display: Notes, **options: Any) -> tuple[Gri
     claimed = ClaimedFolder(path, description, fresh=False, accept_changes=False)
     claimed.write(scale.settings.get("plugins", ()))
     try:
-        where = places(claimed.folder, claimed.description, None)
+        where = checkpoint_locations(claimed.folder, claimed.description, None)
         run_options = RunOptions(scale.resources, **{"max_retries": 1, **options})
         recorder = Recorder(claimed.folder)
         driver = GridDriver(claimed.folder, claimed.unfinished(), where, run_options, recorder, display)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.report.analysis import analyse
+from bonuslab.platform.report.analysis import Analysis
 from bonuslab.platform.report.comparison import Comparison, choose_metric, compare, final_value
 from bonuslab.platform.report.trial_results import Series, load
 from bonuslab.platform.run.folder import GridFolder
@@ -125,7 +125,7 @@ def test_lower_is_better_where_the_table_says_so(tmp_path: Path, make_grid: Call
         for bonus, value in (("none", 1.0), ("e3b", 5.0))
         for seed in (0, 1)
     ]
-    analysis = analyse(*load(make_grid(tmp_path / "g", trials), lambda columns: "policy_lag_updates"))
+    analysis = Analysis(*load(make_grid(tmp_path / "g", trials), lambda columns: "policy_lag_updates"))
     (cells,) = analysis.tasks.values()
     assert {name: cell.best for name, cell in cells.items() if cell} == {"none": True, "e3b": False}
     assert analysis.improvement["none", "e3b"].value == 1.0

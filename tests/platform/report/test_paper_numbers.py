@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bonuslab.platform.report.paper_numbers import RESULTS, count_feature, paper_results
+from bonuslab.platform.report.paper_numbers import RESULTS, count_feature, paper_result
 
 
 def test_every_cell_occurs_once() -> None:
@@ -32,10 +32,12 @@ def test_feature_that_a_bonus_counts(bonus: str, feature: str | None) -> None:
     assert count_feature(bonus) == feature
 
 
-def test_results_are_found_by_task_contexts_and_bonus() -> None:
-    (found,) = paper_results("MultiRoom-N6-Lava", "3", "count.global", "global")
+def test_result_is_found_by_task_contexts_and_bonus() -> None:
+    found = paper_result("MultiRoom-N6-Lava", "3", "count.global", "global")
+    assert found is not None
     assert (found.mean, found.std) == (0.59, 0.32)
-    (found,) = paper_results("KeyRoom-S10", "inf", "count.episodic(feature=message)", "episodic")
+    found = paper_result("KeyRoom-S10", "inf", "count.episodic(feature=message)", "episodic")
+    assert found is not None
     assert (found.mean, found.std) == (0.89, 0.01)
-    assert paper_results("MultiRoom-N6-Lava", "inf", "e3b", "episodic") == []
-    assert paper_results("MultiRoom-N6-S5", "inf", "count.global", "global") == []  # not the paper's task
+    assert paper_result("MultiRoom-N6-Lava", "inf", "e3b", "episodic") is None
+    assert paper_result("MultiRoom-N6-S5", "inf", "count.global", "global") is None  # not the paper's task

@@ -16,11 +16,10 @@ import pytest
 
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.cli.main import main
-from bonuslab.platform.report import figure_set, figures, write_report
-from bonuslab.platform.report.analysis import analyse
+from bonuslab.platform.report import drawing, figures, write_report
+from bonuslab.platform.report.analysis import Analysis
 from bonuslab.platform.report.data_files import data_files
-from bonuslab.platform.report.figures import Figure, Panel
-from bonuslab.platform.report.names import wrapped
+from bonuslab.platform.report.drawing import Figure, Panel, wrapped
 from bonuslab.platform.report.tables import latex, latex_table, number
 from bonuslab.platform.report.trial_results import load
 from bonuslab.platform.run.folder import GridFolder, TrialDescription
@@ -29,7 +28,7 @@ from bonuslab.platform.run.folder import GridFolder, TrialDescription
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """One file type instead of three, since drawing takes most of the time."""
-    monkeypatch.setattr(figures, "FILE_TYPES", ("svg",))
+    monkeypatch.setattr(drawing, "FILE_TYPES", ("svg",))
 
 
 def table(page: Path, name: str) -> list[dict[str, str]]:
@@ -132,12 +131,12 @@ def test_our_results_are_beside_the_papers(rich_page: Path) -> None:
 
 
 def test_same_grid_gives_the_same_files(rich_grid: GridFolder, rich_page: Path, tmp_path: Path, quick: None) -> None:
-    analysis = analyse(*load(rich_grid, lambda columns: "win_rate"))
+    analysis = Analysis(*load(rich_grid, lambda columns: "win_rate"))
     for name, text in data_files(analysis).items():
         assert (rich_page.parent / "tables" / name).read_text() == text
-    figure = figure_set.aggregates(analysis, scopes=False)
+    figure = figures.aggregates(analysis, scopes=False)
     assert figure is not None
-    figures.save(figure, analysis.styles, tmp_path)
+    figure.save(tmp_path)
     assert (tmp_path / "aggregates.svg").read_bytes() == (rich_page.parent / "figures/aggregates.svg").read_bytes()
 
 
@@ -148,7 +147,7 @@ def test_reading_a_grid_needs_neither_ray_nor_torch() -> None:
 
 def test_axis_labels_keep_their_digits_on_the_page() -> None:
     panel = Panel("", lambda axes: axes.plot([0.78121, 0.78139]), "A line.")
-    svg = figures.panel_svg(Figure("one", [panel], 1), 0, {})
+    svg = Figure("one", [panel], 1, {}).panel_svg(0)
     labels = re.findall(r"<text[^>]*>([^<]+)</text>", svg)
     assert len(labels) == len(set(labels)) > 5
     assert 'aria-label="A line."' in svg
@@ -174,6 +173,20 @@ def test_one_trial_with_a_column_of_its_own(
     assert "fig:montezuma-results" in text
     assert float(table(page, "tasks.csv")[0]["rooms mean"]) == 12.0
     assert ">episode_return</code>:" in write_report(folder, metric="episode_return").read_text()
+
+
+def test_bonuses_over_time_where_one_task_has_no_loss(
+    tmp_path: Path, make_grid: Callable, trial_of: Callable, quick: None
+) -> None:
+    columns = {"bonus_episodic/mean": [1.0, 2.0, 3.0]}
+    loss = {"learn/e3b/inverse_dynamics_loss": [3.0, 2.0, 1.0]}
+    trials = [
+        (trial_of("e3b", 0, task="A"), columns, "finished"),
+        (trial_of("e3b", 0, task="B"), columns | loss, "finished"),
+    ]
+    text = write_report(make_grid(tmp_path / "g", trials)).read_text()
+    assert "A, inverse-dynamics loss: no values." in text
+    assert "B, inverse-dynamics loss: Up to" in text
 
 
 def test_report_cannot_be_written(tmp_path: Path, make_grid: Callable, trial_of: Callable) -> None:

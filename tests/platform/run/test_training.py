@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 from bonuslab.algorithms.impala.hyperparameters import LAPTOP
 from bonuslab.platform.pictures.trial_pictures import pictures_of
+from bonuslab.platform.run import training as training_loop
 from bonuslab.platform.run.checkpoints import CheckpointStore
 from bonuslab.platform.run.training import Row, Training, TrialReport, steps_per_row
 
@@ -23,20 +25,25 @@ Run = Callable[..., list[TrialReport]]
 
 @pytest.fixture(scope="module")
 def run(tiny: ModuleType) -> Run:
-    """`run(place, stop_after=None, **settings)`: all reports of one attempt at eight batches."""
+    """`run(place, **settings)`: all reports of one attempt at eight batches.
 
-    def attempt(place: Path, stop_after: int | None = None, **settings: Any) -> list[TrialReport]:
+    It is asked to stop after `stop_after` reports or at `stop_at` steps.
+    """
+
+    def attempt(
+        place: Path, stop_after: float = math.inf, stop_at: float = math.inf, **settings: Any
+    ) -> list[TrialReport]:
         reports: list[TrialReport] = []
         config = tiny.config(8, evaluate_every_steps=None, **settings)
         training = Training(
             config,
             config.rllib(),
             CheckpointStore(str(place)),
-            stopping=lambda: stop_after is not None and len(reports) >= stop_after,
+            stopping=lambda: len(reports) >= stop_after or training.algorithm.env_steps >= stop_at,
         )
         try:
             while not reports or not reports[-1].done:
-                training._asked_at = float("-inf")
+                training._polled_at = float("-inf")
                 reports.append(TrialReport.from_text(training.next_report().as_text()))
         finally:
             training.close()
@@ -82,6 +89,17 @@ def test_stopped_and_resumed_is_the_same_as_never_stopped(
     assert rows(first) + rows(second) == rows(whole[0])
     times = [report.row["wall_seconds"] for report in first + second if report.row]
     assert times == sorted(times)
+
+
+def test_a_row_cut_short_by_a_stop_does_not_shift_those_after_it(
+    whole: tuple[list[TrialReport], Path], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training_loop, "ROWS", 4)  # two batches per row
+    monkeypatch.setattr(training_loop, "STOP_POLL_SECONDS", 0.0)
+    reports = run(tmp_path, stop_at=96) + run(tmp_path)
+    assert [row["env_steps"] for row in rows(reports)] == [64, 96, 128, 192, 256]
+    expected = [row for row in rows(whole[0]) if row["env_steps"] in (64, 96, 128, 192, 256)]
+    assert [row["policy_loss"] for row in rows(reports)] == [row["policy_loss"] for row in expected]
 
 
 def test_a_finished_trial_only_reports_its_rows_again(whole: tuple[list[TrialReport], Path], run: Run) -> None:
