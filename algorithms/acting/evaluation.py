@@ -14,6 +14,7 @@ from bonuslab.envs.catalogue import make_held_out_vector_env
 from bonuslab.envs.vector_env import FinishedEpisode, VectorEnv
 
 EVALUATION_ENVS = 16
+MODES = ("greedy", "sampled")
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def evaluate(network: PolicyNetwork, envs: VectorEnv, num_episodes: int, greedy:
 def evaluate_modes(network: PolicyNetwork, config: Any, episodes: int, seed: int) -> dict[str, dict[str, float]]:
     """Metrics of a greedy and a sampled evaluation on the same held-out contexts."""
     results = {}
-    for mode in ("greedy", "sampled"):
+    for mode in MODES:
         settings = {**config.env_config, "seed": seed}
         envs = make_held_out_vector_env(config.env, min(EVALUATION_ENVS, episodes), **settings)
         try:

@@ -29,6 +29,34 @@ class PolicyModule(TorchRLModule):
             num_values=self.model_config.get("num_values", 1),
         )
 
+    def get_initial_state(self) -> dict[str, torch.Tensor]:
+        """RLlib's form of the recurrent state: [layers, hidden] each, without a batch dimension."""
+        return {f"state_{number}": part[:, 0] for number, part in enumerate(self.network.initial_state(1))}
+
+    def _forward_inference(self, batch: dict[str, Any], **_: Any) -> dict[str, Any]:
+        """RLlib's inference: observations [B, ...], or [B, T, ...] with `state_in`, to logits and the next state."""
+        observations, state = batch[Columns.OBS], batch.get(Columns.STATE_IN)
+        size = next(iter(observations.values())).shape[0]
+        if not state:
+            output = self.network.act(
+                observations, torch.ones(size, dtype=torch.bool), self.network.initial_state(size)
+            )
+            return {Columns.ACTION_DIST_INPUTS: output.logits, Columns.VF_PREDS: output.value}
+        rows = {key: value.transpose(0, 1) for key, value in observations.items()}  # [T, B, ...]
+        before = tuple(part.transpose(0, 1).contiguous() for part in state.values())  # [layers, B, hidden]
+        first = torch.zeros(next(iter(rows.values())).shape[:2], dtype=torch.bool)
+        output = self.network.unroll(rows, first, before)
+        after = {key: part.transpose(0, 1) for key, part in zip(state, output.state, strict=True)}
+        return {
+            Columns.ACTION_DIST_INPUTS: output.logits.transpose(0, 1),
+            Columns.VF_PREDS: output.value.transpose(0, 1),
+            Columns.STATE_OUT: after,
+        }
+
+    def _forward_exploration(self, batch: dict[str, Any], **options: Any) -> dict[str, Any]:
+        """The same: exploring means sampling from the logits."""
+        return self._forward_inference(batch, **options)
+
     def _forward(self, batch: dict[str, Any], **_: Any) -> dict[str, torch.Tensor]:
         """Logits [T, N, A], values [T, N] and values of the true next states [T, N] for a fragment's tensors."""
         output = self.network.unroll(batch[Columns.OBS], batch["first"], batch["state"])

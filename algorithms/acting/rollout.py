@@ -35,8 +35,10 @@ class Rollout:
         keep_features: bool,
         incarnation: int = 0,
         keep_values: bool = False,
+        explore: bool = True,
     ) -> None:
         self.network = network
+        self._explore = explore
         self._envs = envs
         self._keep_features = keep_features
         self._keep_values = keep_values
@@ -78,7 +80,9 @@ class Rollout:
             output = self._act({key: value[t] for key, value in rows.items()}, first[t], self._state)
             self._state = output.state
             logits[t] = _array(output.logits)
-            action[t] = sample(torch.from_numpy(logits[t]), self._random).numpy()
+            action[t] = (
+                sample(torch.from_numpy(logits[t]), self._random).numpy() if self._explore else logits[t].argmax(-1)
+            )
             if self._keep_features:
                 features.append(_array(output.features).copy())
             if self._keep_values:

@@ -9,9 +9,11 @@ from typing import Any, NamedTuple, NoReturn
 import gymnasium as gym
 import ray
 import torch
+from ray.rllib.callbacks.utils import make_callback
 from ray.rllib.core import COMPONENT_RL_MODULE, DEFAULT_MODULE_ID
 from ray.rllib.env import INPUT_ENV_SPACES
 from ray.rllib.env.env_runner import EnvRunner
+from ray.rllib.utils import force_list
 from ray.rllib.utils.checkpoints import Checkpointable
 from ray.rllib.utils.metrics import (
     NUM_ENV_STEPS_SAMPLED,
@@ -25,6 +27,7 @@ from bonuslab.algorithms.acting.policy_module import PolicyModule
 from bonuslab.algorithms.acting.rollout import Rollout, Stop
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.envs.catalogue import make_vector_env
+from bonuslab.envs.vector_env import FinishedEpisode
 
 STREAMS_PER_INCARNATION = 1_000_003
 """More than the number of runners, so no two incarnations of any two runners share a random stream."""
@@ -61,6 +64,22 @@ class EpisodeSummary(NamedTuple):
     metrics: dict[str, float] = {}  # noqa: RUF012 (never written to)
 
 
+class EndedEpisode:
+    """What `on_episode_end` callbacks get: the parts of RLlib's episode that are known without its steps."""
+
+    def __init__(self, episode: FinishedEpisode) -> None:
+        self.finished = episode
+        self.is_terminated = episode.end_status != "step_limit"
+        self.is_truncated = not self.is_terminated
+
+    def get_return(self) -> float:
+        """The sum of extrinsic rewards."""
+        return float(self.finished.total_reward)
+
+    def __len__(self) -> int:
+        return self.finished.length
+
+
 class FragmentRunner(EnvRunner, Checkpointable):
     """Steps a vector env; fragments are returned by reference."""
 
@@ -76,7 +95,9 @@ class FragmentRunner(EnvRunner, Checkpointable):
         self._weights_version = 0
         self._incarnation = 0
         self._episodes: list[EpisodeSummary] = []
+        self._callbacks = [callback() for callback in force_list(config.callbacks_class)]
         self.make_env()
+        self._call("on_environment_created", env_context=self.config.env_config)
         self.make_module()
         self._begin()
 
@@ -99,6 +120,7 @@ class FragmentRunner(EnvRunner, Checkpointable):
             keep_features=self.config.needs_policy_features(),
             incarnation=self._incarnation,
             keep_values=self.keep_values,
+            explore=self.config.explore,
         )
 
     def make_module(self) -> None:
@@ -126,7 +148,23 @@ class FragmentRunner(EnvRunner, Checkpointable):
             )
             for episode in finished
         ]
+        for episode in finished:
+            self._call(
+                "on_episode_end", episode=EndedEpisode(episode), env_index=episode.env_index, prev_episode_chunks=[]
+            )
         return fragment
+
+    def _call(self, name: str, **arguments: Any) -> None:
+        """Call the user's RLlib callbacks of this name."""
+        common = {"env_runner": self, "metrics_logger": self.metrics, "env": self.env}
+        if name == "on_episode_end":
+            common["rl_module"] = self.module
+        make_callback(
+            name,
+            callbacks_objects=self._callbacks,
+            callbacks_functions=getattr(self.config, f"callbacks_{name}"),
+            kwargs=common | arguments,
+        )
 
     def take_episodes(self) -> list[EpisodeSummary]:
         """Episodes finished since the last call."""

@@ -29,6 +29,12 @@ class IMPALAConfig(FragmentConfig):
         """Envs per batch of a learner."""
         return self.num_envs_per_env_runner * self.fragments_per_batch
 
+    def set_fragments_per_batch(self, number: float) -> int:
+        """Join so many fragments in a batch, if it is a whole number; returns how many are joined."""
+        if number >= 1 and number == int(number):
+            self.fragments_per_batch = int(number)
+        return self.fragments_per_batch
+
     def get_default_learner_class(self) -> type[IMPALALearner]:
         """Our learner."""
         return IMPALALearner

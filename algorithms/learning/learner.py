@@ -93,10 +93,23 @@ class FragmentLearner(TorchLearner):
         self.compute_gradients(losses)
         parameters = self.get_parameters(self.module[DEFAULT_MODULE_ID])
         self.reduce_gradients(parameters, batch["action"].numel())
-        norm = torch.nn.utils.clip_grad_norm_(parameters, self.config.grad_clip)
+        norm = self._clip(parameters)
         require_finite("gradient norm", norm)
         self.metrics.log_value((DEFAULT_MODULE_ID, "gradient_norm"), float(norm), window=1)
         self.get_optimizer(DEFAULT_MODULE_ID).step()
+
+    def _clip(self, parameters: list[torch.nn.Parameter]) -> torch.Tensor:
+        """Clip the gradients as RLlib's `grad_clip` and `grad_clip_by` say; their norm before."""
+        limit, by = self.config.grad_clip, self.config.grad_clip_by
+        if limit is not None and by == "global_norm":
+            return torch.nn.utils.clip_grad_norm_(parameters, limit)
+        norm = torch.nn.utils.get_total_norm([item.grad for item in parameters if item.grad is not None])
+        if limit is not None and by == "value":
+            torch.nn.utils.clip_grad_value_(parameters, limit)
+        elif limit is not None:
+            for parameter in parameters:
+                torch.nn.utils.clip_grad_norm_([parameter], limit)
+        return norm
 
     def _minibatches(self, num_envs: int) -> list[torch.Tensor]:
         if self.config.num_minibatches == 1:

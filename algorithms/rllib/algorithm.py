@@ -19,6 +19,7 @@ from ray.rllib.utils.metrics import (
 )
 
 from bonuslab.algorithms.acting.evaluation import evaluate_modes
+from bonuslab.algorithms.acting.policy_module import PolicyModule
 from bonuslab.algorithms.acting.runner import EpisodeSummary
 from bonuslab.algorithms.learning.checkpoint import seal, verify
 from bonuslab.algorithms.rllib.config import FragmentConfig
@@ -30,8 +31,6 @@ BONUS_RESULTS = "bonus"
 """Key of bonus metrics in results."""
 EPISODE_METRICS = "episode_metrics"
 """Key, under RLlib's `env_runners`, of the environment's own episode metrics, such as coverage."""
-EPISODE_WINDOW = 100
-"""Number of recent episodes that are averaged."""
 
 
 class FragmentAlgorithm(Algorithm):
@@ -59,7 +58,7 @@ class FragmentAlgorithm(Algorithm):
         with no_object_store():
             super().setup(config)
         self._telemetry = Telemetry(self.config)
-        self._episodes: deque[EpisodeSummary] = deque(maxlen=EPISODE_WINDOW)
+        self._episodes: deque[EpisodeSummary] = deque(maxlen=self.config.metrics_num_episodes_for_smoothing)
         self._updates = 0
 
     def step(self) -> dict[str, Any]:
@@ -84,9 +83,15 @@ class FragmentAlgorithm(Algorithm):
 
     def evaluate(self, parallel_train_future: Any = None) -> dict[str, dict[str, float]]:
         """Play `evaluation_duration` episodes, greedy and sampled, always on the same held-out contexts."""
+        episodes, seed = int(self.config.evaluation_duration), self.config.seed or 0
+        modes = evaluate_modes(self.get_module().network, self.config, episodes, seed)
+        return modes | {ENV_RUNNER_RESULTS: modes["sampled"]}  # where RLlib's users look
+
+    def get_module(self, module_id: str = DEFAULT_MODULE_ID) -> PolicyModule:
+        """The policy with its present weights, on this machine's CPU."""
         module = self.config.get_rl_module_spec(spaces=self.spaces, inference_only=True).build()
-        module.set_state(self.learner_group.get_weights()[DEFAULT_MODULE_ID])
-        return evaluate_modes(module.network, self.config, int(self.config.evaluation_duration), self.config.seed or 0)
+        module.set_state(self.learner_group.get_weights()[module_id])
+        return module
 
     def get_state(self, *arguments: Any, **options: Any) -> dict[str, Any]:
         """RLlib's state (in serial mode including episodes in progress), the number of updates and recent episodes."""
@@ -98,7 +103,7 @@ class FragmentAlgorithm(Algorithm):
         super().set_state(state)
         if "updates" in state:
             self._updates = state["updates"]
-            self._episodes = deque(state["episodes"], maxlen=EPISODE_WINDOW)
+            self._episodes = deque(state["episodes"], maxlen=self._episodes.maxlen)
 
     def save_to_path(self, path: str | Path | None = None, **options: Any) -> str:
         """Write RLlib's checkpoint and seal it with checksums."""

@@ -16,8 +16,9 @@ from bonuslab.algorithms.acting.policy_module import PolicyModule
 from bonuslab.algorithms.acting.runner import FragmentRunner
 from bonuslab.algorithms.bonuses import Bonus, parse
 from bonuslab.algorithms.networks import families
+from bonuslab.algorithms.rllib.honoured import refuse_unsupported
 from bonuslab.algorithms.rllib.hyperparameters import Hyperparameters, specs_of
-from bonuslab.algorithms.rllib.intrinsic_reward import IntrinsicReward
+from bonuslab.algorithms.rllib.intrinsic_reward import FragmentConnector, IntrinsicReward
 from bonuslab.envs.errors import InvalidInput, unknown
 
 _EXTENSIONS = "bonuslab_extensions"
@@ -61,9 +62,13 @@ class FragmentConfig(AlgorithmConfig):
     @property
     def hyperparameters(self) -> Any:
         """Current values of all hyperparameters."""
-        return self.hyperparameters_class(
-            **{name: getattr(self, name) for name in specs_of(self.hyperparameters_class)}
-        )
+        values = {name: getattr(self, name) for name in specs_of(self.hyperparameters_class)}
+        return self.hyperparameters_class(**{**values, "lr": self.initial_lr})
+
+    @property
+    def initial_lr(self) -> float:
+        """The learning rate, or the first one of a schedule [[env_steps, lr], …]."""
+        return self.lr[0][1] if isinstance(self.lr, list | tuple) else self.lr
 
     def apply(self, values: Hyperparameters) -> Self:
         """Set all hyperparameters."""
@@ -100,12 +105,12 @@ class FragmentConfig(AlgorithmConfig):
         if self.optimiser == "rmsprop":
             return torch.optim.RMSprop(
                 parameters,
-                lr=self.lr,
+                lr=self.initial_lr,
                 alpha=self.rmsprop_smoothing,
                 eps=self.rmsprop_epsilon,
                 momentum=self.rmsprop_momentum,
             )
-        return torch.optim.Adam(parameters, lr=self.lr, eps=self.adam_epsilon)
+        return torch.optim.Adam(parameters, lr=self.initial_lr, eps=self.adam_epsilon)
 
     def needs_policy_features(self) -> bool:
         """Whether the bonus reads the policy's features."""
@@ -117,7 +122,12 @@ class FragmentConfig(AlgorithmConfig):
 
     def validate(self) -> None:
         """Check all settings before anything starts."""
+        if self.num_env_runners == 0 and not self.serial and not self.in_evaluation:
+            self.run_serially()  # what RLlib means by it: sample and learn in this process
         self.hyperparameters.check()
+        if not self.in_evaluation:
+            refuse_unsupported(self)
+            self._fit_batch_sizes()
         super().validate()
         for name in (self.network, self.bonus_network):
             if name is not None and name not in families():
@@ -128,6 +138,29 @@ class FragmentConfig(AlgorithmConfig):
                 f"but a batch has {self.envs_per_batch()}"
             )
         parse(self.bonus_expression)
+
+    def _fit_batch_sizes(self) -> None:
+        """Turn RLlib's sizes in steps into whole fragments and groups of envs."""
+        fragment = self.rollout_fragment_length * self.num_envs_per_env_runner
+        wanted = self._train_batch_size_per_learner
+        if wanted is not None and wanted != fragment * self.set_fragments_per_batch(wanted / fragment):
+            raise InvalidInput(
+                f"train_batch_size_per_learner={wanted} does not fit: a batch holds whole fragments of "
+                f"{self.rollout_fragment_length} steps of {self.num_envs_per_env_runner} envs, {fragment} steps"
+            )
+        batch = self.rollout_fragment_length * self.envs_per_batch()
+        size, length = self.minibatch_size, self.rollout_fragment_length
+        if size is not None:
+            if size < 1 or batch % size or size % length:
+                raise InvalidInput(
+                    f"minibatch_size={size} does not fit: a minibatch holds all {length} steps of some envs, "
+                    f"and a batch has {batch} steps"
+                )
+            self.num_minibatches = batch // size
+
+    def set_fragments_per_batch(self, number: float) -> int:
+        """Join so many fragments in a batch, if the algorithm can; returns how many it joins."""
+        return 1
 
     def get_default_rl_module_spec(self) -> RLModuleSpec:
         """Our policy."""
@@ -142,6 +175,12 @@ class FragmentConfig(AlgorithmConfig):
     ) -> LearnerConnectorPipeline:
         """The user's connectors, if any, then the intrinsic reward."""
         pipeline = super().build_learner_connector(input_observation_space, input_action_space, device)
+        for piece in pipeline.connectors:
+            if not isinstance(piece, FragmentConnector):
+                raise InvalidInput(
+                    f"learner connector {type(piece).__name__} works on RLlib's episodes, and there are none here; "
+                    "subclass bonuslab.rllib.FragmentConnector, or write it as a bonus"
+                )
         pipeline.append(
             IntrinsicReward(
                 input_observation_space,

@@ -83,7 +83,7 @@ class Hyperparameters:
     rmsprop_momentum: float = hyperparameter(0.0, "momentum of RMSProp", _TABLE, high=1)
     rmsprop_epsilon: float = hyperparameter(1e-5, "ε of RMSProp", _TABLE, above=0)
     adam_epsilon: float = hyperparameter(1e-8, "ε of Adam", "PyTorch's default", above=0)
-    grad_clip: float = hyperparameter(40.0, "maximum gradient norm", _TABLE, above=0)
+    grad_clip: float | None = hyperparameter(40.0, "maximum gradient norm", _TABLE, above=0)
     gamma: float = hyperparameter(0.99, "discount factor", _TABLE, high=1)
     entropy_coeff: float = hyperparameter(0.005, "weight of the entropy in the loss", _TABLE)
     vf_loss_coeff: float = hyperparameter(0.5, "weight of the value loss ½ (target − V)²", _TABLE)

@@ -18,7 +18,11 @@ METRICS = "bonus_metrics"
 """Key of bonus metrics in the pipeline's shared data."""
 
 
-class IntrinsicReward(ConnectorV2):
+class FragmentConnector(ConnectorV2):
+    """A learner connector that works on `batch["fragment"]`: it may add columns to `fragment.extra`."""
+
+
+class IntrinsicReward(FragmentConnector):
     """Computes a fragment's bonus, trains the bonus models on it, and adds reward columns.
 
     Columns of `fragment.extra`, all [T, N] float32: `reward_extrinsic`, `bonus_episodic`, `bonus_global`, `bonus`, and

@@ -95,7 +95,9 @@ class ChunkReader:
         if self._has_position:
             infos = episode.get_infos(slice(0, T + 1))
             if not all(POSITION_KEY in info for info in infos):
-                raise InvalidInput(f"some infos of the environment lack {POSITION_KEY!r}: reset and step must return it")
+                raise InvalidInput(
+                    f"some infos of the environment lack {POSITION_KEY!r}: reset and step must return it"
+                )
             observations[POSITION_KEY] = np.array([info[POSITION_KEY] for info in infos], np.int32)
         return observations
 

@@ -3,7 +3,7 @@
     python experiments/examples/plain_loop.py --bonus none
     python experiments/examples/plain_loop.py --bonus "count.global(observation)"
 
-FrozenLake rewards nothing but the goal, which random actions almost never reach.
+FrozenLake rewards nothing but the goal, which random actions rarely reach.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def main() -> None:
         action = int(rng.choice(best)) if rng.random() > 0.05 else int(rng.integers(env.action_space.n))
         next_obs, reward, terminated, truncated, _ = env.step(action)
         bonus = explorer.observe(obs, action, next_obs, terminated, truncated)
-        target = reward + bonus + 0.97 * q[next_obs].max() * (not terminated)
-        q[obs, action] += 0.2 * (target - q[obs, action])
+        target = reward + bonus + 0.9 * q[next_obs].max() * (not terminated)
+        q[obs, action] += 0.5 * (target - q[obs, action])
         bonuses.append(bonus)
         episode_return += reward
         obs = next_obs

@@ -10,6 +10,7 @@ from bonuslab.algorithms.rllib.metrics import values
 _TRAINED = {"episode_return", "episode_length", "win_rate"}
 _EVALUATED = {"episode_return_mean", "episode_return_std", "episode_len_mean", "win_rate", "num_episodes"}
 """Episode metrics that every environment reports, in training and in evaluation."""
+EVALUATION_MODES = ("greedy", "sampled")
 
 
 def row_of(results: Mapping[str, Any], seconds: float, env_steps: int, sampled: int) -> dict[str, float]:
@@ -45,4 +46,4 @@ def outcome_text(row: Mapping[str, float], prefix: str = "") -> str:
 
 def evaluation_columns(evaluation: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     """An evaluation as columns `evaluation/<greedy or sampled>/<metric>`."""
-    return {f"evaluation/{mode}/{name}": value for mode, found in evaluation.items() for name, value in found.items()}
+    return {f"evaluation/{mode}/{name}": value for mode in EVALUATION_MODES for name, value in evaluation[mode].items()}

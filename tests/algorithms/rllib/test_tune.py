@@ -35,8 +35,11 @@ def fit(config: Any, folder: Path) -> Any:
 
 
 @pytest.mark.cluster
-def test_two_trials_of_impala(cluster, make_config, tmp_path):
+@pytest.mark.parametrize("serial", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_two_trials_of_impala(cluster, make_config, tmp_path, serial):
     config = make_config(BONUS).training(lr=tune.grid_search([1e-3, 1e-4]))
+    if serial:
+        config.run_serially()
     grid = fit(config.evaluation(evaluation_interval=2, evaluation_duration=2), tmp_path)
     assert sorted(result.config["lr"] for result in grid) == [1e-4, 1e-3]
     for result in grid:

@@ -240,14 +240,16 @@ def test_misplaced_observations_are_warned_about_once() -> None:
     jumping.observe(rows[0], [0], rows[1], [False], [False])
     with pytest.warns(UserWarning, match="obs is not the next_obs of the step before"):
         jumping.observe(rows[2], [0], rows[3], [False], [False])
-    reset_itself.observe(rows[0], [0], rows[1], [True], [False])
     with pytest.warns(UserWarning, match="create the Explorer with autoreset="):
-        reset_itself.observe(rows[1], [0], rows[2], [False], [False])
+        for t in range(9):
+            reset_itself.observe(rows[t % 2], [0], rows[1 - t % 2], [True], [False])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         jumping.observe(rows[2], [0], rows[3], [False], [False])
         right.observe(rows[0], [0], rows[1], [False], [True])
         right.observe(rows[2], [0], rows[3], [False], [False])
+        for t in range(20):  # episodes that start where the last one ended, though not all of them
+            right.observe(rows[(t + 1) % 2], [0], rows[t % 2], [True], [False])
         right.reset()
         right.observe(rows[4], [0], rows[5], [False], [False])
 

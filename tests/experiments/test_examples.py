@@ -1,0 +1,47 @@
+"""The examples run as they are, print returns and bonuses, and stay short."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "experiments" / "examples"
+ARGUMENTS = {
+    "plain_loop.py": ["--steps", "3000"],
+    "cleanrl_ppo.py": ["--steps", "1200", "--env-id", "CartPole-v1", "--num-steps", "64", "--num-envs", "4"],
+    "sb3_callback.py": ["--steps", "1100", "--env", "CartPole-v1"],
+}
+LAST_LINE = re.compile(r"mean return (-?\d+\.\d+)  mean bonus (\d+\.\d+)$")
+
+
+def run(name: str, *arguments: str) -> list[tuple[float, float]]:
+    """(mean return, mean bonus) of every line that has them."""
+    if name == "sb3_callback.py" and importlib.util.find_spec("stable_baselines3") is None:
+        pytest.skip("needs stable-baselines3: pip install --no-deps stable-baselines3")
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / name), *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr
+    found = [LAST_LINE.search(line) for line in done.stdout.splitlines()]
+    return [(float(match[1]), float(match[2])) for match in found if match]
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_it_runs_alone(name: str) -> None:
+    lines = run(name, *ARGUMENTS[name])
+    assert lines
+    assert all(bonus > 0 for _, bonus in lines)
+
+
+def test_every_example_is_tested() -> None:
+    assert {path.name for path in EXAMPLES.glob("*.py")} == set(ARGUMENTS)
+
+
+def test_a_bonus_finds_the_goal_of_the_frozen_lake() -> None:
+    assert max(mean for mean, _ in run("plain_loop.py", "--steps", "20000")) > 0.8
