@@ -34,8 +34,8 @@ LAYERS = {
 """A layer imports itself and those before it."""
 ELSEWHERE = {"algorithms/bonuses/reward/client.py": "rllib", "algorithms/bonuses/reward/shared.py": "rllib"}
 """Layers of single files: the bonus's actor and its client are RLlib's side of the bonus."""
-FOR_OTHERS = {"setuptools", "minigrid"}
-"""Dependencies that no file names: minihack imports pkg_resources, and envs/gym imports minigrid by its name."""
+FOR_OTHERS = {"setuptools"}
+"""Dependencies that no file imports and RLlib does not ask for: minihack imports pkg_resources."""
 RUNTIME_EXTRAS = ("ray", "minihack", "minigrid", "atari", "tracking")
 LEAST_IDENTICAL_LINES = 6
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -53,6 +53,8 @@ def imports(path: Path) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "import_module":
+            found |= {word.value for word in node.args if isinstance(word, ast.Constant)}
     return found
 
 

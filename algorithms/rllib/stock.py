@@ -5,9 +5,9 @@
     config = PPOConfig().environment("CartPole-v1")
     IntrinsicReward.add_to(config, "e3b * rnd", coefficient=0.1)
 
-RLlib runs a user's learner connectors after `AddOneTsToEpisodesAndTruncate`, which adds a step to every chunk and renames
-episodes, and before all pieces that read rewards. The sum of both rewards goes into the batch's column `rewards`, which
-those pieces then leave alone; episodes, and the returns that RLlib reports, keep the extrinsic reward.
+RLlib runs a user's learner connectors before all pieces that read rewards, but after `AddOneTsToEpisodesAndTruncate`,
+which adds a step to every chunk and renames episodes. The sum of both rewards goes into the batch's column `rewards`,
+which later pieces leave alone; episodes, and the returns that RLlib reports, keep the extrinsic reward.
 """
 
 from __future__ import annotations
@@ -205,8 +205,8 @@ class _SavesBonus(Learner):
         super().build()
         if self.config.num_aggregator_actors_per_learner:
             raise InvalidInput(
-                "IntrinsicReward needs num_aggregator_actors_per_learner=0: aggregators get chunks of an episode in any "
-                "order, each of them only some"
+                "IntrinsicReward needs num_aggregator_actors_per_learner=0: each aggregator sees only some chunks of "
+                "an episode, in any order"
             )
 
     def get_state(self, components: Any = None, *, not_components: Any = None, **kwargs: Any) -> dict[str, Any]:

@@ -50,14 +50,14 @@ class Batch:
 
 
 class WithoutActions(Setting):
-    """The setting of an environment whose actions have no numbers: a bonus whose models need them is refused."""
+    """The setting of an environment whose actions have no numbers: a bonus that learns from them is refused."""
 
-    not_discrete = ""
+    refusal = ""
 
     @property
-    def num_actions(self) -> int:  # type: ignore[override]
+    def num_actions(self) -> int:
         """There is none."""
-        raise InvalidInput(f"this bonus cannot be used here: {self.not_discrete}")
+        raise InvalidInput(self.refusal)
 
     @num_actions.setter
     def num_actions(self, value: int) -> None:
@@ -112,15 +112,20 @@ class ChunkBonus:
 
     def _build(self, spaces: Spaces) -> IntrinsicModel:
         if self._model is None:
-            options = self._options
-            kind = Setting if spaces.num_actions else WithoutActions
-            setting = kind(spaces.observations, spaces.num_actions, options.network, options.seed, options.device)
-            setting.not_discrete = spaces.not_discrete
-            model = IntrinsicModel(parse(options.expression), setting, **options.model)
+            model = IntrinsicModel(parse(self._options.expression), self._setting(spaces), **self._options.model)
             if self._restored is not None:
                 self._load(model, self._restored)
             self._model = model
         return self._model
+
+    def _setting(self, spaces: Spaces) -> Setting:
+        options = self._options
+        arguments = (spaces.observations, spaces.num_actions, options.network, options.seed, options.device)
+        if spaces.num_actions:
+            return Setting(*arguments)
+        setting = WithoutActions(*arguments)
+        setting.refusal = f"bonus '{options.expression}' learns from actions: {spaces.not_discrete}"
+        return setting
 
     def _load(self, model: IntrinsicModel, state: dict[str, Any]) -> None:
         model.load_state_dict(state["model"])

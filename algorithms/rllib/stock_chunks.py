@@ -78,7 +78,7 @@ class ChunkReader:
         T = len(episode) - step_added
         actions = self._batches.actions(_batched(episode.get_actions(slice(0, T))), (T,))
         return Chunk(
-            episode=episode.id_.rsplit("_", 1)[0] if step_added else episode.id_,
+            episode=episode.id_,
             start=episode.t_started,
             observations=self._observations(episode, T),
             action=actions if self.spaces.num_actions else np.zeros(T, np.int64),

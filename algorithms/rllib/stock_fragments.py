@@ -25,7 +25,7 @@ class WithoutLogits(Fragment):
     """A fragment of a policy whose logits are unknown: a bonus that reads them is refused."""
 
     @property
-    def behaviour_logits(self) -> Array:  # type: ignore[override]
+    def behaviour_logits(self) -> Array:
         """Unknown."""
         raise InvalidInput(
             "this bonus needs the policy's logits, which RLlib records only for stochastic policies with Discrete "

@@ -25,7 +25,7 @@ class Args:
 
     env_id: str = "MiniGrid-DoorKey-5x5-v0"
     bonus: str = "e3b * rnd"
-    coefficient: float = 0.01
+    coefficient: float = 0.001  # larger ones pay more for long episodes than the goal does
     steps: int = 100_000
     seed: int = 0
     num_envs: int = 8

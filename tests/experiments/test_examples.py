@@ -12,9 +12,9 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "experiments" / "examples"
 ARGUMENTS = {
-    "plain_loop.py": ["--steps", "3000"],
+    "plain_loop.py": ["--steps", "12000"],
     "cleanrl_ppo.py": ["--steps", "1200", "--env-id", "CartPole-v1", "--num-steps", "64", "--num-envs", "4"],
-    "sb3_callback.py": ["--steps", "1100", "--env", "CartPole-v1"],
+    "sb3_callback.py": ["--steps", "1000", "--env", "CartPole-v1"],
 }
 LAST_LINE = re.compile(r"mean return (-?\d+\.\d+)  mean bonus (\d+\.\d+)$")
 
@@ -37,11 +37,9 @@ def test_it_runs_alone(name: str) -> None:
     lines = run(name, *ARGUMENTS[name])
     assert lines
     assert all(bonus > 0 for _, bonus in lines)
+    if name == "plain_loop.py":  # the bonus has led to the goal
+        assert lines[-1][0] > 0.8
 
 
 def test_every_example_is_tested() -> None:
     assert {path.name for path in EXAMPLES.glob("*.py")} == set(ARGUMENTS)
-
-
-def test_a_bonus_finds_the_goal_of_the_frozen_lake() -> None:
-    assert max(mean for mean, _ in run("plain_loop.py", "--steps", "20000")) > 0.8

@@ -128,7 +128,7 @@ def test_rollouts_follow_the_mode(mode: AutoresetMode) -> None:
 
 
 def test_reset_steps_are_not_learnt_from() -> None:
-    """With NEXT_STEP, models learn what a loop without reset steps teaches them; a transition or two may wait."""
+    """With NEXT_STEP, models learn what a loop without reset steps teaches them."""
     learnt = []
     for mode in (AutoresetMode.DISABLED, AutoresetMode.NEXT_STEP):
         envs = gym.vector.SyncVectorEnv([MAKERS["cartpole"]], autoreset_mode=mode)
