@@ -64,7 +64,7 @@ class IMPALA(FragmentAlgorithm):
         self.bonus: LocalBonus | RemoteBonus = client(self.config, *self.spaces[DEFAULT_MODULE_ID])
         self._fragments: list[Any] = []
         self._batches: list[Processed] = []
-        self._restarts = 0
+        self._restarts = self._healthy = 0
 
     def training_step(self) -> None:
         """Run until the learner has made at least one update."""
@@ -107,7 +107,11 @@ class IMPALA(FragmentAlgorithm):
 
     def _recover_runners(self) -> None:
         """Wait for a runner to recover if all have died; RLlib restores them only between training steps."""
-        if self.env_runner_group.num_healthy_remote_workers():
+        healthy = self.env_runner_group.num_healthy_remote_workers()
+        if healthy < self._healthy:
+            self.bonus.request_snapshot()
+        self._healthy = healthy
+        if healthy:
             return
         self._restarts += 1
         if self._restarts > MAX_RESTARTS:

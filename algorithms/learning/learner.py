@@ -29,6 +29,8 @@ class FragmentLearner(TorchLearner):
     Subclasses define the `loss` and the tensors it needs besides the fragment (`prepare`).
     """
 
+    _weights_seq_no: int
+
     def build(self) -> None:
         """Build the module and its optimiser; shuffling has its own random generator."""
         torch.set_num_threads(self.config.threads_per_learner)
@@ -134,7 +136,7 @@ class FragmentLearner(TorchLearner):
 
     def set_state(self, state: dict[str, Any]) -> None:
         """The inverse of `get_state`."""
-        version = state.get(WEIGHTS_SEQ_NO, self._weights_seq_no)
+        version: Any = state.get(WEIGHTS_SEQ_NO, self._weights_seq_no)
         self._weights_seq_no = -1  # RLlib ignores weights that are not newer
         super().set_state(state)
         self._weights_seq_no = version

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ray._common.deprecation import DEPRECATED_VALUE
 from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
 from ray.rllib.callbacks.callbacks import RLlibCallback
 
@@ -52,7 +53,9 @@ def refuse_unsupported(config: Any) -> None:
     """Raise `InvalidInput` for an RLlib setting that was changed and would have no effect."""
     known, defaults = vars(AlgorithmConfig()), vars(type(config)())
     for name, default in defaults.items():
-        if name in known and name not in HONOURED and not _same(getattr(config, name), default):
+        if name not in known or name in HONOURED or known[name] == DEPRECATED_VALUE:
+            continue
+        if not _same(getattr(config, name), default):
             hint = f": {_HINTS[name]}" if name in _HINTS else ""
             raise InvalidInput(f"{_algorithm(config)} does not use RLlib's setting {name.lstrip('_')}{hint}")
     spec = config._rl_module_spec

@@ -52,7 +52,8 @@ class IntrinsicReward(ConnectorV2):
     - Off-policy algorithms replay single transitions: only global bonuses can be used, computed anew whenever a
       transition is sampled. Counts then count samples, not visits.
     - Observations are those in RLlib's episodes, after env-to-module connectors that write them back. An env that
-      returns `agent_position` in every info can have it counted.
+      returns `agent_position` in every info can have it counted. In on-policy algorithms `truncated` is never set:
+      RLlib marks all chunks as truncated.
     - Metrics are in `results["learners"]["__all_modules__"]["intrinsic_reward"]`.
     """
 

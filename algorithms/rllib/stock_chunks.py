@@ -32,7 +32,7 @@ class Chunk:
     observations: dict[str, Array]
     """[T + 1, ...] each."""
     action: Array
-    """[T] int64; zeros if actions are continuous."""
+    """[T] int64; None in every place if actions have no numbers."""
     logits: Array | None
     """[T, A] float32, if the algorithm records them."""
     reward: Array
@@ -76,12 +76,11 @@ class ChunkReader:
     def read(self, episode: SingleAgentEpisode, step_added: bool) -> Chunk:
         """The chunk; `step_added` if RLlib has appended a step, suffixed the id and set `is_truncated`."""
         T = len(episode) - step_added
-        actions = self._batches.actions(_batched(episode.get_actions(slice(0, T))), (T,))
         return Chunk(
-            episode=episode.id_,
+            episode=episode.id_.rsplit("_", 1)[0] if step_added else episode.id_,
             start=episode.t_started,
             observations=self._observations(episode, T),
-            action=actions if self.spaces.num_actions else np.zeros(T, np.int64),
+            action=self._batches.actions(_batched(episode.get_actions(slice(0, T))), (T,)),
             logits=self._logits(episode, T),
             reward=np.asarray(episode.get_rewards(slice(0, T)), np.float32).reshape(T),
             terminated=bool(episode.is_terminated),

@@ -1,6 +1,6 @@
 """PPO in a single file, in CleanRL's manner, with an exploration bonus for each rollout.
 
-    python experiments/examples/cleanrl_ppo.py --env-id MiniGrid-DoorKey-5x5-v0 --bonus "e3b * rnd"
+    python experiments/examples/cleanrl_ppo.py --env-id minigrid:MiniGrid-DoorKey-5x5-v0 --bonus "e3b * rnd"
 
 Three lines are about the bonus: the `Explorer`, the true next observations, and the sum of both rewards.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass, fields
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -23,7 +24,7 @@ import bonuslab as bl
 class Args:
     """What the command line can change."""
 
-    env_id: str = "MiniGrid-DoorKey-5x5-v0"
+    env_id: str = "minigrid:MiniGrid-DoorKey-5x5-v0"
     bonus: str = "e3b * rnd"
     coefficient: float = 0.001  # larger ones pay more for long episodes than the goal does
     steps: int = 100_000
@@ -39,19 +40,18 @@ class Args:
     entropy: float = 0.01
 
 
-def make_env(env_id: str) -> gym.Env:
-    """The environment; of MiniGrid's observations, the image."""
-    if not env_id.startswith("MiniGrid"):
-        return gym.wrappers.RecordEpisodeStatistics(gym.make(env_id))
-    from minigrid.wrappers import ImgObsWrapper
-
-    return gym.wrappers.RecordEpisodeStatistics(ImgObsWrapper(gym.make(env_id)))
+def make_env(env_id: str) -> gym.Env[Any, Any]:
+    """The environment; of several observations, as MiniGrid's, the image."""
+    env: Any = gym.wrappers.RecordEpisodeStatistics(gym.make(env_id))
+    if isinstance(env.observation_space, gym.spaces.Dict):
+        return gym.wrappers.TransformObservation(env, lambda obs: obs["image"], env.observation_space["image"])
+    return env
 
 
 class Agent(nn.Module):
     """Actor and critic."""
 
-    def __init__(self, envs: gym.vector.VectorEnv) -> None:
+    def __init__(self, envs: Any) -> None:
         super().__init__()
         size = int(np.prod(envs.single_observation_space.shape))
         self.scale = 0.1 if envs.single_observation_space.dtype == np.uint8 else 1.0  # MiniGrid's numbers go to 10
@@ -71,7 +71,7 @@ def main(args: Args) -> None:
     torch.manual_seed(args.seed)
     torch.set_num_threads(1)
     mode = gym.vector.AutoresetMode.SAME_STEP
-    envs = gym.vector.SyncVectorEnv([lambda: make_env(args.env_id)] * args.num_envs, autoreset_mode=mode)
+    envs: Any = gym.vector.SyncVectorEnv([lambda: make_env(args.env_id)] * args.num_envs, autoreset_mode=mode)
     agent = Agent(envs)
     optimizer = torch.optim.Adam(agent.parameters(), lr=args.learning_rate, eps=1e-5)
     explorer = bl.Explorer(

@@ -9,6 +9,7 @@ FrozenLake rewards nothing but the goal, which random actions rarely reach.
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -25,7 +26,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
 
-    env = gym.make("FrozenLake-v1", map_name="8x8", is_slippery=False)
+    env: Any = gym.make("FrozenLake-v1", map_name="8x8", is_slippery=False)
     explorer = bl.Explorer(
         args.bonus, env.observation_space, env.action_space, normalise="none", coefficient=args.coefficient
     )

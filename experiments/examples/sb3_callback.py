@@ -9,6 +9,7 @@ returns stay extrinsic.
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 import numpy as np
 from stable_baselines3 import PPO
@@ -22,7 +23,7 @@ import bonuslab as bl
 class ExplorationBonus(BaseCallback):
     """Adds the bonus of every step to its reward; works for all algorithms with rewards per step."""
 
-    def __init__(self, bonus: str, **settings: object) -> None:
+    def __init__(self, bonus: str, **settings: Any) -> None:
         """`settings` of `bl.Explorer`."""
         super().__init__()
         self._make = lambda env: bl.Explorer(

@@ -15,7 +15,7 @@ import torch
 from bonuslab.algorithms.acting.rollout import sample
 from bonuslab.platform.pictures import show
 from bonuslab.platform.pictures.video import picture_path
-from bonuslab.platform.run.agent import TrainedAgent
+from bonuslab.platform.run.agent import TrainedAgent, read_trial_config
 from bonuslab.platform.run.checkpoints import newest_checkpoint
 from bonuslab.platform.run.config import Config
 from bonuslab.platform.run.find import Found, find
@@ -62,9 +62,7 @@ class Run:
     @cached_property
     def config(self) -> Config:
         """The run's configuration."""
-        description = self.trial.description()
-        self.grid.load_plugins(description)
-        return Config.from_dict(description.config)
+        return read_trial_config(Found(self.grid, self.trial))
 
     @property
     def labels(self) -> dict[str, str]:

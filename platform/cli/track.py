@@ -48,7 +48,8 @@ def sync(folder: GridFolder, store: Store) -> str | None:
     """Sync what the store lacks; returns the problem in one sentence, if there is one."""
     missing = undelivered(folder, store)
     display = Progress(1)
-    display.waiting(f"syncing {missing.rows:,} rows of {missing.trials} trials to {store.name}")
+    if missing:
+        display.waiting(f"syncing {missing.rows:,} rows of {missing.trials} trials to {store.name}")
     delivery = Delivery(folder, store)
 
     def show(done: int, total: int) -> None:

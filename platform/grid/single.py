@@ -18,8 +18,10 @@ from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.grid.preparation import ClaimedFolder, checkpoint_locations, this_command, with_id
 from bonuslab.platform.grid.resources import SECONDS_PER_ITERATION
 from bonuslab.platform.pictures.trial_pictures import pictures_of
+from bonuslab.platform.run.agent import read_trial_config
 from bonuslab.platform.run.checkpoints import CheckpointStore
 from bonuslab.platform.run.config import Config
+from bonuslab.platform.run.find import Found
 from bonuslab.platform.run.folder import GRID_FILE, GridDescription, GridFolder, TrialDescription, TrialFolder
 from bonuslab.platform.run.names import describe_trial, short_task, slug
 from bonuslab.platform.run.progress import Progress
@@ -80,8 +82,7 @@ class SingleRun:
         folder.lock()
         try:
             trial = description.trials[0]
-            folder.load_plugins(trial)
-            config = Config.from_dict(trial.config)
+            config = read_trial_config(Found(folder, folder.trial(trial.id)))
             steps = changes.pop("total_env_steps", None)
             if steps is not None:
                 changes["hyperparameters"] = {**config.hyperparameters, "total_env_steps": steps}

@@ -25,6 +25,9 @@ from bonuslab.algorithms.rllib.intrinsic_reward import IntrinsicReward
 from bonuslab.envs.catalogue import find as find_family
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.family import Album, Family
+from bonuslab.platform.run.checkpoints import newest_checkpoint
+from bonuslab.platform.run.config import Config
+from bonuslab.platform.run.find import Found
 
 Observation = dict[str, np.ndarray]
 PLAYBACK_STREAM = 2**31
@@ -64,17 +67,11 @@ class TrainedAgent:
     def load(cls, checkpoint: Path) -> TrainedAgent:
         """Read a checkpoint; rejects damaged or foreign ones."""
         path = Path(checkpoint).resolve()
+        # Only what acting and the bonus need: building the whole algorithm would also create optimisers and envs.
+        config = read_config(path)
         try:
-            verify(path)
-            # Only what acting and the bonus need: building the whole algorithm would also create optimisers and
-            # environments.
-            config = FragmentConfig.from_state(
-                _unpickled(path / "class_and_ctor_args.pkl")["ctor_args_and_kwargs"][0][0]
-            )
             bonus_state = _unpickled(path / "algorithm_state.pkl")["bonus"]
-        except DamagedCheckpoint as error:
-            raise InvalidInput(str(error)) from error
-        except (OSError, KeyError, IndexError, pickle.UnpicklingError) as error:
+        except (OSError, KeyError, pickle.UnpicklingError) as error:
             raise InvalidInput(f"{checkpoint} is not a bonuslab checkpoint: {error}") from error
         parts = (COMPONENT_LEARNER_GROUP, COMPONENT_LEARNER, COMPONENT_RL_MODULE, DEFAULT_MODULE_ID)
         module: PolicyModule = PolicyModule.from_checkpoint(path.joinpath(*parts))
@@ -177,3 +174,30 @@ def _fragment(
 def _unpickled(path: Path) -> Any:
     with path.open("rb") as file:
         return pickle.load(file)
+
+
+def read_config(checkpoint: Path) -> FragmentConfig:
+    """The configuration in a checkpoint; registers the user's own bonuses, features, networks and environments."""
+    try:
+        verify(checkpoint)
+        return FragmentConfig.from_state(
+            _unpickled(checkpoint / "class_and_ctor_args.pkl")["ctor_args_and_kwargs"][0][0]
+        )
+    except DamagedCheckpoint as error:
+        raise InvalidInput(str(error)) from error
+    except (OSError, KeyError, IndexError, pickle.UnpicklingError) as error:
+        raise InvalidInput(f"{checkpoint} is not a bonuslab checkpoint: {error}") from error
+
+
+def read_trial_config(found: Found) -> Config:
+    """A trial's configuration, with the user code it needs: from its plugins' copies and its newest checkpoint."""
+    trial = found.require_trial()
+    description = trial.description()
+    found.grid.load_plugins(description)
+    try:
+        return Config.from_dict(description.config)
+    except InvalidInput:  # perhaps its bonus was defined in a script
+        if not trial.state().checkpoints:
+            raise
+    read_config(newest_checkpoint(found))
+    return Config.from_dict(description.config)

@@ -13,8 +13,8 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "experiments" / "examples"
 ARGUMENTS = {
     "plain_loop.py": ["--steps", "12000"],
-    "cleanrl_ppo.py": ["--steps", "1200", "--env-id", "CartPole-v1", "--num-steps", "64", "--num-envs", "4"],
-    "sb3_callback.py": ["--steps", "1000", "--env", "CartPole-v1"],
+    "cleanrl_ppo.py": ["--steps", "1200", "--num-steps", "64", "--num-envs", "4"],
+    "sb3_callback.py": ["--steps", "1000"],
 }
 LAST_LINE = re.compile(r"mean return (-?\d+\.\d+)  mean bonus (\d+\.\d+)$")
 

@@ -74,6 +74,9 @@ class LocalBonus:
         self._ready.clear()
         return ready
 
+    def request_snapshot(self) -> None:
+        """Nothing to copy: a crash of this process is a crash of the run."""
+
     def get_state(self) -> dict[str, Any]:
         """The bonus's state."""
         return self._bonus.get_state()
@@ -116,11 +119,18 @@ class RemoteBonus:
         """Queue a batch of references to fragments."""
         self._send(self._submitted, fragments)
         self._submitted += 1
-        if self._next_snapshot is None and self._submitted - self._snapshot_requested >= SNAPSHOT_INTERVAL:
-            # Calls run in order, so this snapshot includes exactly the batches submitted so far.
-            state, done = self._actor.snapshot.options(num_returns=2).remote()
-            self._next_snapshot = _Snapshot(self._submitted, state, done)
-            self._snapshot_requested = self._submitted
+        if self._submitted - self._snapshot_requested >= SNAPSHOT_INTERVAL:
+            self.request_snapshot()
+
+    def request_snapshot(self) -> None:
+        """Copy the actor's state as soon as possible: after a runner's death its fragments cannot be replayed."""
+        if self._next_snapshot is not None:
+            self._snapshot_requested = self._submitted - SNAPSHOT_INTERVAL  # again, once the present one has arrived
+            return
+        # Calls run in order, so this snapshot includes exactly the batches submitted so far.
+        state, done = self._actor.snapshot.options(num_returns=2).remote()
+        self._next_snapshot = _Snapshot(self._submitted, state, done)
+        self._snapshot_requested = self._submitted
 
     def take(self, timeout_seconds: float) -> list[Processed]:
         """Batches that are ready, oldest first; wait at most `timeout_seconds` for the first."""

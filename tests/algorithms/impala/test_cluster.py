@@ -98,7 +98,7 @@ def test_evaluation_does_not_affect_training(algorithm):
     before = algorithm.env_steps
     outcome = algorithm.evaluate()
     assert algorithm.env_steps == before
-    assert outcome.keys() == {"greedy", "sampled"}
+    assert outcome.keys() == {"greedy", "sampled", "env_runners"}
     for values in outcome.values():
         assert values["num_episodes"] == 5
         assert values["episode_len_mean"] <= 20

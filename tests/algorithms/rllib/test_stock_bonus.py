@@ -11,12 +11,17 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from ray import cloudpickle
+from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.connectors.learner import AddOneTsToEpisodesAndTruncate
 from ray.rllib.core.columns import Columns
 from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 
+from bonuslab.algorithms import extensions
 from bonuslab.algorithms.bonuses import IntrinsicModel, Setting, parse
 from bonuslab.algorithms.data.fragment import Fragment
+from bonuslab.algorithms.extensions import kinds, shipping
+from bonuslab.algorithms.rllib.stock import IntrinsicReward
 from bonuslab.algorithms.rllib.stock_bonus import Batch, BonusOptions, ChunkBonus, SharedChunkBonus
 from bonuslab.algorithms.rllib.stock_chunks import Chunk, ChunkReader
 from bonuslab.algorithms.rllib.stock_fragments import EpisodePlaces, runs_of
@@ -209,7 +214,9 @@ def test_state_gives_the_same_next_bonus() -> None:
 
 def test_replayed_transitions_are_no_trajectory() -> None:
     steps = [walk("a", 8, 0)[t : t + 1] for t in (3, 4, 4, 0)]
-    found, _ = bonus_of("count.global(observation)", **RAW).process(batch_of(steps, replayed=True))
+    ours = bonus_of("count.global(observation)", **RAW)
+    found, _ = ours.process(batch_of(steps, replayed=True))
+    assert len(ours._places) == 0
     assert [len(values) for values in found] == [1, 1, 1, 1]
     assert found[2][0] < found[1][0] == 1.0  # the second sample of one transition
 
@@ -239,6 +246,22 @@ def test_spaces_that_rllib_users_have() -> None:
     assert found[0].shape == (length,)
     with pytest.raises(InvalidInput, match="needs the policy's logits"):
         bonus_of("agac").process(batch_of([episode]))
+
+
+def test_a_users_bonus_reaches_other_processes(fresh_registries: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    @extensions.bonus("pay", scope="global")
+    def pay(step: extensions.Step) -> Any:
+        """r_t"""
+        return step.reward
+
+    config = IntrinsicReward.add_to(PPOConfig(), "pay", normalise="none", updates=0)
+    pickled = cloudpickle.dumps(config._learner_connector)
+    kinds.restore({})
+    monkeypatch.setattr(shipping, "_captured", set())  # as in a process that has not defined it
+    (piece,) = cloudpickle.loads(pickled)(None, None)
+    episode = walk("a", 4, 0)
+    (rewards,) = piece(batch={}, episodes=[episode])[Columns.REWARDS]["a",]
+    np.testing.assert_allclose(rewards, 2 * episode.get_rewards(), rtol=1e-6)
 
 
 def test_continuous_actions_need_a_bonus_without_actions() -> None:

@@ -145,9 +145,12 @@ def test_restarted_server_gets_everything_once(
     assert files == {"trial.json", "error.txt", "video.gif", "grid.json"}
 
 
-def test_ui_reports_missing_metrics(grid: GridFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["ui", str(grid.path)]) == 2
-    assert f"`bonuslab track {grid.path}` delivers it" in capsys.readouterr().err
+def test_ui_syncs_before_it_serves(grid: GridFolder, contents: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    served = []
+    monkeypatch.setattr("bonuslab.platform.cli.ui._serve", lambda folder, *_: served.append(folder.path) or 0)
+    assert main(["ui", str(grid.path)]) == 0
+    assert served == [grid.path]
+    assert contents(grid).run(grid.trials()[2]).info.status == "KILLED"  # no driver runs it
 
 
 def test_track_delivers_and_reports(grid: GridFolder, contents: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,4 +160,4 @@ def test_track_delivers_and_reports(grid: GridFolder, contents: Any, capsys: pyt
     assert f"bonuslab ui {grid.path}" in printed
     assert contents(grid).run(grid.trials()[2]).info.status == "KILLED"  # no driver runs it
     assert main(["track", str(grid.path), "--tracking-uri", "http://127.0.0.1:9"]) == 1
-    assert "7 rows of 3 trials are still to be delivered" in capsys.readouterr().err
+    assert "7 rows of 3 trials are not synced yet" in capsys.readouterr().err

@@ -213,7 +213,7 @@ def test_what_a_loop_must_pass() -> None:
         explorer("agac").rollout(**given, logits=np.zeros((4, 3)))
     with pytest.raises(InvalidInput, match="unknown argument 'rewards'; did you mean reward"):
         explorer("rnd").observe(**at(given, 0), rewards=0)
-    with pytest.raises(InvalidInput, match="without reset steps.*SAME_STEP"):
+    with pytest.raises(InvalidInput, match=r"without reset steps.*SAME_STEP"):
         explorer("agac", autoreset="next_step")
 
 
@@ -240,14 +240,15 @@ def test_misplaced_observations_are_warned_about_once() -> None:
     jumping.observe(rows[0], [0], rows[1], [False], [False])
     with pytest.warns(UserWarning, match="obs is not the next_obs of the step before"):
         jumping.observe(rows[2], [0], rows[3], [False], [False])
+    for t in range(8):
+        reset_itself.observe(rows[t % 2], [0], rows[1 - t % 2], [True], [False])
     with pytest.warns(UserWarning, match="create the Explorer with autoreset="):
-        for t in range(9):
-            reset_itself.observe(rows[t % 2], [0], rows[1 - t % 2], [True], [False])
+        reset_itself.observe(rows[0], [0], rows[1], [True], [False])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         jumping.observe(rows[2], [0], rows[3], [False], [False])
         right.observe(rows[0], [0], rows[1], [False], [True])
-        right.observe(rows[2], [0], rows[3], [False], [False])
+        right.observe(rows[2], [0], rows[3], [True], [False])
         for t in range(20):  # episodes that start where the last one ended, though not all of them
             right.observe(rows[(t + 1) % 2], [0], rows[t % 2], [True], [False])
         right.reset()
