@@ -25,7 +25,7 @@ class Origin:
     @property
     def built_in(self) -> bool:
         """Whether the definition is part of bonuslab itself."""
-        return self.module.split(".")[0] == "bonuslab"
+        return (self.module or "").split(".")[0] == "bonuslab"
 
     @property
     def place(self) -> str:

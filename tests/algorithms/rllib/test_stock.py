@@ -165,11 +165,15 @@ def test_checkpoints_keep_the_bonus(running: Callable[[Any], Any], tmp_path: Pat
 
 
 @pytest.mark.parametrize("kind", [IMPALAConfig, APPOConfig])
-def test_asynchronous_algorithms_train(kind: type[AlgorithmConfig], running: Callable[[Any], Any]) -> None:
+def test_asynchronous_algorithms_train(
+    kind: type[AlgorithmConfig], running: Callable[[Any], Any], wait_until: Callable[..., Any]
+) -> None:
     config = kind().environment("CartPole-v1").rl_module(model_config=SMALL)
     config.env_runners(num_env_runners=0, num_envs_per_env_runner=2, rollout_fragment_length=20)
     config.training(train_batch_size_per_learner=80, broadcast_interval=1).reporting(min_time_s_per_iteration=1)
-    results = running(IntrinsicReward.add_to(config, "e3b * rnd", coefficient=0.1)).train()
+    algorithm = running(IntrinsicReward.add_to(config, "e3b * rnd", coefficient=0.1))
+    # The learner is another process, whose first update builds the models: its results arrive iterations later.
+    results = wait_until(lambda: found if "learners" in (found := algorithm.train()) else None)
     assert reported(results)["bonus"]["mean"] > 0
     assert reported(results)["reward_extrinsic"]["mean"] == 1.0
     assert results["learners"]["default_policy"]["total_loss"] != 0

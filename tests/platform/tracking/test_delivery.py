@@ -47,6 +47,9 @@ def test_everything_is_delivered(grid: GridFolder, deliver: Deliver, contents: A
         "seed": "0",
         "preset": "laptop",
         "contexts": "inf",
+        "algorithm": "impala",
+        "serial": "True",
+        "hyperparameters.lr": "0.001",
         "hyperparameters.total_env_steps": "100000",
     }
     assert run.data.tags["status"] == "finished"
