@@ -49,6 +49,8 @@ class IntrinsicReward(ConnectorV2):
     `config.training(learner_connector=lambda observations, actions: IntrinsicReward("rnd"))`, without being saved.
 
     - Episodic memory follows RLlib's episodes across chunks. Several learners share one bonus in an actor.
+    - IMPALA and APPO drop batches while their learner is busy, and a bonus keeps it busier
+      (`learner_group_ts_dropped_lifetime`). The memory of an episode starts afresh after a lost chunk.
     - Off-policy algorithms replay single transitions: only global bonuses can be used, computed anew whenever a
       transition is sampled. Counts then count samples, not visits.
     - Observations are those in RLlib's episodes, after env-to-module connectors that write them back. An env that

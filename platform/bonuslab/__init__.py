@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from bonuslab.algorithms.bonuses.noveld import NovelD
     from bonuslab.algorithms.bonuses.null import NoBonus
     from bonuslab.algorithms.bonuses.reward.explorer import Explorer
-    from bonuslab.algorithms.bonuses.reward.explorer import Explorer
     from bonuslab.algorithms.bonuses.ride import RIDE
     from bonuslab.algorithms.bonuses.rnd import RND
     from bonuslab.algorithms.ddppo.config import DDPPOConfig
@@ -57,7 +56,6 @@ _HOMES = {
     "algorithms.bonuses.ngu": ("NGU",),
     "algorithms.bonuses.noveld": ("NovelD",),
     "algorithms.bonuses.null": ("NoBonus",),
-    "algorithms.bonuses.reward.explorer": ("Explorer",),
     "algorithms.bonuses.reward.explorer": ("Explorer",),
     "algorithms.bonuses.ride": ("RIDE",),
     "algorithms.bonuses.rnd": ("RND",),
