@@ -38,7 +38,7 @@ grid: $(READY)  ## the main job: train, report and track (laptop scale; options 
 build/typecheck/bonuslab:
 	@mkdir -p $@
 	@for part in algorithms envs experiments platform; do ln -sfn ../../../$$part $@/$$part; done
-	@ln -sfn ../../../platform/bonuslab/__init__.py $@/__init__.py
+	@for file in __init__ rllib; do ln -sfn ../../../platform/bonuslab/$$file.py $@/$$file.py; done
 
 constraints: $(READY)  ## write down the versions that are installed now
 	$(BIN)/pip list --format=freeze --exclude bonuslab --exclude pip | sed 's/+cpu$$//' > constraints.txt
