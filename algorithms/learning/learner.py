@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -67,9 +68,9 @@ class FragmentLearner(TorchLearner):
         """Further tensors [T, N, ...] for the loss, computed once for all epochs."""
         return {}
 
+    @abstractmethod
     def loss(self, batch: dict[str, Any], outputs: dict[str, torch.Tensor]) -> tuple[torch.Tensor, dict[str, Any]]:
         """Loss of a minibatch, given the module's outputs, and the parts to log."""
-        raise NotImplementedError
 
     def compute_loss_for_module(
         self, *, module_id: str, config: Any, batch: dict[str, Any], fwd_out: dict[str, torch.Tensor]

@@ -46,7 +46,7 @@ class IntrinsicReward(ConnectorV2):
     """A learner connector that adds coefficient × normalised bonus to the rewards and trains the bonus models.
 
     `add_to(config, …)` puts it into a config, with a learner that saves its state in checkpoints. It also works as
-    `config.training(learner_connector=lambda observations, actions: IntrinsicReward("rnd"))`, without being saved.
+    `config.learners(learner_connector=lambda observations, actions: IntrinsicReward("rnd"))`, without being saved.
 
     - Episodic memory follows RLlib's episodes across chunks. Several learners share one bonus in an actor.
     - IMPALA and APPO drop batches while their learner is busy, and a bonus keeps it busier
@@ -102,7 +102,7 @@ class IntrinsicReward(ConnectorV2):
         if hasattr(config, "replay_buffer_config"):
             refuse_episodic(piece.expression)
         add = _AddPiece(cls, str(piece.expression), options, shipping.capture(), config._learner_connector)
-        config.training(learner_connector=add)
+        config.learners(learner_connector=add)
         return config.learners(learner_class=_saving(config.learner_class))
 
     @property

@@ -74,7 +74,7 @@ def _draw(axes: Any, series: list[tuple[np.ndarray, np.ndarray]], metric: str, *
     first, last = max(steps[0] for steps, _ in series), min(steps[-1] for steps, _ in series)
     steps = np.linspace(first, last, POINTS)
     mean, low, high = mean_and_band(np.stack([np.interp(steps, *one) for one in series]))
-    axes.plot(steps, mean, **style)
+    axes.plot(steps, mean, marker="o" if first == last else None, **style)  # a single row would be no line
     if len(series) > 1:
         if metric.endswith(UNIT_RANGE):
             low, high = low.clip(0, 1), high.clip(0, 1)

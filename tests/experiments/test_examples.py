@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import subprocess
 import sys
@@ -21,8 +20,6 @@ LAST_LINE = re.compile(r"mean return (-?\d+\.\d+)  mean bonus (\d+\.\d+)$")
 
 def run(name: str, *arguments: str) -> list[tuple[float, float]]:
     """(mean return, mean bonus) of every line that has them."""
-    if name == "sb3_callback.py" and importlib.util.find_spec("stable_baselines3") is None:
-        pytest.skip("needs stable-baselines3: pip install --no-deps stable-baselines3")
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / name), *arguments], capture_output=True, text=True, check=False
     )

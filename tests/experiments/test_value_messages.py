@@ -73,7 +73,7 @@ def observed(place: int, message: str = "") -> dict[str, np.ndarray]:
 
 
 def test_values_of_what_was_seen() -> None:
-    """Three places in a row: action 0 goes on three times in four, action 1 is death; by hand with γ = 0.9."""
+    """Three places in a row: action 0 advances three times in four, action 1 is fatal; by hand, γ = 0.9."""
     game = PlayedGame(num_actions=2)
     game.begin()
     first, second = game.read(observed(1)), game.read(observed(2, "half-way"))

@@ -50,7 +50,7 @@ export class Overview {
   update(layout, summary) {
     const counts = countsOf(summary);
     setText(this.title, layout.name);
-    const about = [layout.experiment, layout.scale, `${short(summary.steps)} steps`];
+    const about = [layout.experiment, layout.scale, `${short(summary.steps)} steps`].filter(Boolean);
     setText(this.subtitle, about.filter(Boolean).join(" · "));
     const shown = {
       done: percent(summary.share),
@@ -188,7 +188,7 @@ function card(grid, address) {
     return part;
   });
   const said = STATUSES.filter((status) => counts[status]).map((status) => `${counts[status]} ${status}`).join(", ");
-  const about = [grid.experiment, grid.scale, percent(grid.summary.share)];
+  const about = [grid.experiment, grid.scale, percent(grid.summary.share)].filter(Boolean);
   if (counts.running && grid.summary.left !== null) about.push(`${duration(grid.summary.left)} left`);
   return [element("a", { href: address(grid.id) }, title,
     element("p", { class: "quiet", text: about.join(" · ") }),

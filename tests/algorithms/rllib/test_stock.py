@@ -136,8 +136,8 @@ def test_ppo_learns_only_with_a_bonus(bonus: str, running: Callable[[Any], Any])
 
 
 def test_follows_the_users_connectors(running: Callable[[Any], Any]) -> None:
-    config = ppo().training(learner_connector=lambda _, __: Double())
-    doubled = weights_after(ppo().training(learner_connector=lambda _, __: Double()), running, updates=1)
+    config = ppo().learners(learner_connector=lambda _, __: Double())
+    doubled = weights_after(ppo().learners(learner_connector=lambda _, __: Double()), running, updates=1)
     found = weights_after(IntrinsicReward.add_to(config, "rnd", coefficient=0.0), running, updates=1)
     for expected, value in zip(doubled, found, strict=True):
         np.testing.assert_array_equal(expected, value)
@@ -194,7 +194,8 @@ def test_off_policy_algorithms_refuse_episodic_bonuses(running: Callable[[Any], 
         with pytest.raises(InvalidInput, match="use global terms only"):
             IntrinsicReward.add_to(DQNConfig(), bonus)
     config = DQNConfig().environment("CartPole-v1").env_runners(num_env_runners=0)
-    config.training(learner_connector=lambda _, __: IntrinsicReward("e3b"), num_steps_sampled_before_learning_starts=1)
+    config.learners(learner_connector=lambda _, __: IntrinsicReward("e3b"))
+    config.training(num_steps_sampled_before_learning_starts=1)
     with pytest.raises(InvalidInput, match="use global terms only"):
         running(config).train()
 

@@ -55,6 +55,16 @@ def test_one_run_has_a_line_and_no_band(grid: bl.Grid) -> None:
     assert len(panel.collections) == 0
 
 
+def test_a_run_with_one_row_is_a_visible_point(
+    write_sample_grid: Callable[..., GridFolder], tmp_path: Path, grid: bl.Grid
+) -> None:
+    write_sample_grid(tmp_path / "short", rows=1)
+    short = bl.load(tmp_path / "short")
+    assert isinstance(short, bl.Grid)
+    assert {line.get_marker() for line in bl.plot(short.runs[0]).get_axes()[0].get_lines()} == {"o"}
+    assert "o" not in {line.get_marker() for line in bl.plot(grid).get_axes()[0].get_lines()}
+
+
 def test_the_interval_is_the_bootstrap_written_out() -> None:
     values = np.random.default_rng(3).uniform(size=(5, 4))  # [seeds, K]
     mean, low, high = mean_and_band(values, seed=7)
