@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -46,6 +46,12 @@ def origin_of(definition: Any) -> Origin:
     definition = inspect.unwrap(getattr(definition, "__func__", definition))
     if not isinstance(definition, FunctionType | type):
         definition = type(definition)
+    return _origin(definition)
+
+
+@cache
+def _origin(definition: FunctionType | type) -> Origin:
+    """Looks at files, so once per definition: a configuration asks for all of them at every iteration."""
     code = min(_codes(definition), key=lambda code: code.co_firstlineno, default=None)
     if code is None or code.co_filename.startswith("<"):  # not a file: <stdin>, <string>
         return Origin(definition.__module__, definition.__qualname__)

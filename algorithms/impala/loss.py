@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from bonuslab.algorithms.data.finite import require_finite
@@ -14,27 +16,22 @@ def impala_loss(
     logits: torch.Tensor,
     value: torch.Tensor,
     next_value: torch.Tensor,
-    behaviour_logits: torch.Tensor,
-    start_logits: torch.Tensor,
+    behaviour_log_prob: torch.Tensor,
+    start_log_prob: torch.Tensor,
     action: torch.Tensor,
     reward: torch.Tensor,
     terminated: torch.Tensor,
     truncated: torch.Tensor,
     settings: IMPALAHyperparameters,
 ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-    """Loss (sum over time, mean over envs) and its parts. All `…logits` are [T, N, A], all else [T, N].
+    """Loss (sum over time, mean over envs) and its parts. `logits` are [T, N, A], all else [T, N].
 
-    `start_logits` are those of π₀, the policy before the first epoch of this update; only the clipped objective
+    `start_log_prob` is that of π₀, the policy before the first epoch of this update; only the clipped objective
     (`clip_param`) uses them. It clips around π₀ and weights samples by min(ρ̄, π₀/μ). Clipped around the behaviour
     policy μ, data only one update old would already be at the clip and give little gradient.
     """
-    require_finite("policy logits", logits.detach())
-    require_finite("value", value.detach())
-    require_finite("next value", next_value)
-    require_finite("reward", reward)
     log_policy = torch.log_softmax(logits, -1)  # [T, N, A]
-    log_prob = _log_prob(logits, action)
-    behaviour_log_prob = _log_prob(behaviour_logits, action)
+    log_prob = log_policy.gather(-1, action.unsqueeze(-1)).squeeze(-1)
     log_ratio = log_prob - behaviour_log_prob
     trace = vtrace(
         log_ratio=log_ratio.detach(),
@@ -55,7 +52,6 @@ def impala_loss(
     if settings.clip_param is None:
         policy_loss = _over_time(-log_prob * trace.rho * advantages)
     else:
-        start_log_prob = _log_prob(start_logits, action)
         weight = (start_log_prob - behaviour_log_prob).exp().clamp(max=settings.vtrace_clip_rho_threshold)
         ratio = (log_prob - start_log_prob).exp()
         clipped = ratio.clamp(1 - settings.clip_param, 1 + settings.clip_param)
@@ -65,9 +61,11 @@ def impala_loss(
     entropy_loss = _over_time(-entropy)
 
     parts = {"policy_loss": policy_loss, "baseline_loss": baseline_loss, "entropy_loss": entropy_loss}
-    for name, part in parts.items():
-        require_finite(name.replace("_", " "), part.detach())
     loss = policy_loss + settings.vf_loss_coeff * baseline_loss + settings.entropy_coeff * entropy_loss
+    if not math.isfinite(loss.detach()):  # whatever is not finite makes the loss so; name the first that is not
+        inputs = {"policy logits": logits, "value": value, "next value": next_value, "reward": reward}
+        for name, quantity in (inputs | parts | {"loss": loss}).items():
+            require_finite(name.replace("_", " "), quantity.detach())
     metrics = {
         **parts,
         "entropy": entropy.mean(),
@@ -78,11 +76,6 @@ def impala_loss(
         "kl_to_behaviour": -log_ratio.mean(),
     }
     return loss, {name: part.detach() for name, part in metrics.items()}
-
-
-def _log_prob(logits: torch.Tensor, action: torch.Tensor) -> torch.Tensor:
-    """[T, N]: log-probabilities of the actions."""
-    return torch.log_softmax(logits, -1).gather(-1, action.unsqueeze(-1)).squeeze(-1)
 
 
 def _over_time(loss: torch.Tensor) -> torch.Tensor:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
+
+from bonuslab.algorithms.learning.discounted_sum import discounted_sum
 
 
 def gae(
@@ -22,9 +23,4 @@ def gae(
     sum stops where the episode is `done` for either reason, and at the end of the fragment.
     """
     delta = reward + discount * next_value * ~terminated - value
-    weight = discount * decay * (~done).to(delta.dtype)
-    advantage = torch.empty_like(delta)
-    after = torch.zeros_like(delta[0])
-    for t in range(len(delta) - 1, -1, -1):
-        after = advantage[t] = delta[t] + weight[t] * after
-    return advantage
+    return discounted_sum(delta, discount * decay * (~done).to(delta.dtype))

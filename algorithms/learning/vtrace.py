@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import torch
 
+from bonuslab.algorithms.learning.discounted_sum import discounted_sum
+
 
 @dataclass(frozen=True)
 class VTrace:
@@ -46,11 +48,7 @@ def vtrace(
     within = (~(terminated | truncated)).to(value.dtype)
     delta = rho * (reward + gamma * next_value - value)
 
-    excess = torch.empty_like(value)  # v_t − V(s_t)
-    following = torch.zeros_like(value[0])  # the same one step later; 0 beyond the fragment
-    for t in reversed(range(len(value))):
-        following = delta[t] + gamma[t] * c[t] * within[t] * following
-        excess[t] = following
+    excess = discounted_sum(delta, gamma * c * within)  # v_t − V(s_t)
     targets = value + excess
 
     # v_{t+1}: next_value plus the later excess of the same episode.

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
+
+from bonuslab.algorithms.networks.kernels.distinct import distinct
 
 ROUND_TO = 32
 """Larger numbers of distinct rows are rounded up to a multiple of this."""
@@ -30,14 +33,19 @@ def per_distinct(trunk: Callable[[Tensor], Tensor], rows: Tensor, fewest: int = 
 def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
     """Indices [U] of one example of each distinct row of `rows` [B, k], and the place [B] of each row among them.
 
-    `rows[example][place]` equals `rows`. Sorting whole rows is slow, so they are compared by a 64-bit hash; if two
-    different rows ever collide, which the final comparison detects, every row counts as distinct.
+    `rows[example][place]` equals `rows`. Sorting whole rows is slow, so on other devices than the CPU they are compared
+    by a 64-bit hash; if two different rows ever collide, which the final comparison detects, all count as distinct.
     """
     if rows.dtype == torch.uint8 and rows.shape[1] % _WORD == 0:
         words = rows.contiguous().view(torch.int64)
     else:
-        words = rows.long()
-    hashes = (words * _multipliers(words.shape[1], rows.device)).sum(1)
+        words = rows
+    multipliers = _multipliers(words.shape[1], rows.device)
+    if rows.device.type == "cpu":
+        example, place = np.empty((2, len(rows)), np.int64)
+        count = distinct(words.numpy(), multipliers.numpy(), example, place)
+        return torch.from_numpy(example[:count]), torch.from_numpy(place)
+    hashes = (words * multipliers).sum(1)
     values, place = torch.unique(hashes, return_inverse=True)
     everyone = torch.arange(len(rows), device=rows.device)
     example = torch.full_like(values, len(rows)).scatter_reduce_(0, place, everyone, "amin")

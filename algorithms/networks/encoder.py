@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from bonuslab.algorithms.data.tensors import as_tensor
+from bonuslab.algorithms.networks.states import States
 
 Observations = Mapping[str, Tensor]
 
@@ -21,6 +22,15 @@ class Encoder(nn.Module):
     def forward(self, observations: Observations) -> Tensor:
         """[B, output_size]: features of each state, independent of the rest of the batch."""
         raise TypeError(f"{type(self).__name__} must define forward(observations)")
+
+    def prepare(self, observations: Observations) -> Observations | States:
+        """What `encode` needs of observations [T + 1, N, ...] whatever the weights; called once per fragment."""
+        return observations
+
+    def encode(self, states: Observations | States) -> tuple[Tensor, Tensor | None]:
+        """Features of the distinct states [U, d] and the one that each row shows [T + 1, N]; None: each its own."""
+        assert isinstance(states, Mapping)
+        return self({key: rows.flatten(0, 1) for key, rows in states.items()}), None
 
 
 def as_tensors(observations: Mapping[str, np.ndarray], device: str | torch.device = "cpu") -> dict[str, Tensor]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from torch import Tensor, nn
+from torch.nn import functional
 
 from bonuslab.algorithms.networks.encoder import Encoder, Observations
 from bonuslab.algorithms.networks.lstm import ResettingLSTM
+from bonuslab.algorithms.networks.states import States
 
 State = tuple[Tensor, ...]
 
@@ -50,14 +53,14 @@ class PolicyNetwork(nn.Module):
         output = self.unroll({key: rows[None] for key, rows in observations.items()}, first[None], state)
         return PolicyOutput(output.logits[0], output.value[0], output.state, output.features[0])
 
-    def unroll(self, observations: Observations, first: Tensor, state: State) -> PolicyOutput:
+    def unroll(self, observations: Observations | States, first: Tensor, state: State) -> PolicyOutput:
         """T + 1 steps of N envs from `state`; an env's state is reset where `first` [T + 1, N] is set."""
-        steps, envs = first.shape
-        flat = {key: rows.reshape(steps * envs, *rows.shape[2:]) for key, rows in observations.items()}
-        features = self.encoder(flat).view(steps, envs, -1)
+        states = self.encoder.prepare(observations) if isinstance(observations, Mapping) else observations
+        distinct, rows = self.encoder.encode(states)  # [U, d], [T + 1, N]
+        features = distinct.view(*first.shape, -1) if rows is None else functional.embedding(rows, distinct)
         core = features
         if self.core is not None:
-            core, state = self.core(features, first, state)
+            core, state = self.core(features if rows is None else distinct, first, state, rows)
         value = self.value_head(core).squeeze(-1)  # only if there is a single value
         return PolicyOutput(self.policy_head(core), value, state, features)
 

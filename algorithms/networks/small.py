@@ -6,14 +6,22 @@ ours, chosen for speed.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import gymnasium as gym
+import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from bonuslab.algorithms.networks.crop import crop_around_agent
-from bonuslab.algorithms.networks.distinct import per_distinct
+from bonuslab.algorithms.networks.distinct import distinct_rows
 from bonuslab.algorithms.networks.encoder import Encoder, Observations
+from bonuslab.algorithms.networks.glyph_convolutions import glyph_convolutions
+from bonuslab.algorithms.networks.kernels import observations as kernels
+from bonuslab.algorithms.networks.kernels.memory import uninitialised
 from bonuslab.algorithms.networks.registry import needs_keys, register_family
+from bonuslab.algorithms.networks.states import States
 
 CROP = 15
 HIDDEN = 256
@@ -44,6 +52,7 @@ class SmallEncoder(Encoder):
     _column: Tensor
     _scale: Tensor
     _bit: Tensor
+    _read: Tensor
 
     def __init__(self, observation_space: gym.spaces.Dict) -> None:
         super().__init__()
@@ -65,32 +74,92 @@ class SmallEncoder(Encoder):
         self.register_buffer("_column", torch.tensor(list(_SCALES)), persistent=False)
         self.register_buffer("_scale", 1 / torch.tensor(list(_SCALES.values())), persistent=False)
         self.register_buffer("_bit", torch.arange(_CONDITION_BITS), persistent=False)
+        self.register_buffer("_read", torch.tensor([*_SCALES, _CONDITION]), persistent=False)
 
     def forward(self, observations: Observations) -> Tensor:
         """[B, 256]."""
-        glyphs, blstats = observations["glyphs"], observations["blstats"]
-        crops = crop_around_agent(glyphs, blstats, CROP, outside=self._no_glyph)
-        parts = [
-            per_distinct(self._map, crops, FEWEST_TO_COMPARE),
-            self.blstats(self._scaled(blstats)),
-            per_distinct(self._message, observations["message"]),
-        ]
-        return self.hidden(torch.cat(parts, dim=1))
+        features, rows = self.encode(self.prepare({key: rows[None] for key, rows in observations.items()}))
+        return functional.embedding(rows[0], features)
 
-    def _map(self, crops: Tensor) -> Tensor:
-        """[B, 144]: the map around the agent."""
-        cells = self.glyph_embedding(self._kind[crops.long()])  # [B, CROP, CROP, GLYPH_SIZE]
-        return self.map(cells.permute(0, 3, 1, 2))
+    def prepare(self, observations: Observations) -> SmallStates:
+        """The distinct states; with few rows, as in acting, comparing states costs more than encoding them all."""
+        shape = observations["blstats"].shape[:2]
+        glyphs, blstats, messages = (observations[key].flatten(0, 1) for key in ("glyphs", "blstats", "message"))
+        crops = self._crop(glyphs, blstats)
+        message_example, message = distinct_rows(messages)
+        shares = self._trigram_shares(messages[message_example])
+        if len(blstats) < FEWEST_TO_COMPARE:
+            everyone = torch.arange(len(blstats), device=blstats.device)
+            return SmallStates(everyone.view(shape), self._scaled(blstats), everyone, message, crops, shares)
+        crop_example, crop = distinct_rows(crops.flatten(1))
+        example, place = distinct_rows(torch.cat([crop[:, None], message[:, None], blstats[:, self._read]], 1))
+        stats = self._scaled(blstats[example])
+        return SmallStates(place.view(shape), stats, crop[example], message[example], crops[crop_example], shares)
+
+    def encode(self, states: Observations | States) -> tuple[Tensor, Tensor]:
+        """Features [U, 256] of the distinct states, and the state that each row shows [T + 1, N]."""
+        assert isinstance(states, SmallStates)
+        maps = glyph_convolutions(states.crops, self.glyph_embedding, self.map)
+        parts = [
+            functional.embedding(states.crop, maps),
+            self.blstats(states.stats),
+            functional.embedding(states.message, states.shares @ self.message.weight),
+        ]
+        return self.hidden(torch.cat(parts, dim=1)), states.place
+
+    # On the CPU these three are compiled: PyTorch's small steps cost more than their arithmetic.
+    def _crop(self, glyphs: Tensor, blstats: Tensor) -> Tensor:
+        """[B, CROP, CROP] int16: kinds of glyphs around the agent."""
+        if glyphs.device.type != "cpu":
+            return self._kind[crop_around_agent(glyphs, blstats, CROP, outside=self._no_glyph).long()].short()
+        kind, crops = self._kind.numpy(), np.empty((len(glyphs), CROP, CROP), np.int16)
+        kernels.crop_kinds(glyphs.numpy(), blstats.numpy(), kind, kind[self._no_glyph], crops)
+        return torch.from_numpy(crops)
 
     def _scaled(self, blstats: Tensor) -> Tensor:
         """[B, 25]: the useful stats, scaled to about 1, and the bits of the condition."""
-        numbers = blstats[:, self._column].clamp(-1000, 1000) * self._scale
-        bits = (blstats[:, _CONDITION, None] >> self._bit) & 1
-        return torch.cat([numbers, bits.to(numbers.dtype)], dim=1)
+        if blstats.device.type != "cpu" or self._scale.dtype != torch.float32:
+            numbers = blstats[:, self._column].clamp(-1000, 1000) * self._scale
+            bits = (blstats[:, _CONDITION, None] >> self._bit) & 1
+            return torch.cat([numbers, bits.to(numbers.dtype)], dim=1)
+        stats = uninitialised(len(blstats), len(_SCALES) + _CONDITION_BITS)
+        kernels.scale_stats(blstats.numpy(), self._column.numpy(), self._scale.numpy(), _CONDITION, stats.numpy())
+        return stats
 
-    def _message(self, messages: Tensor) -> Tensor:
-        """[B, MESSAGE_SIZE]: mean embedding of the message's character trigrams, each hashed into a bucket."""
-        letters = messages.long()
-        triples = (letters[:, :-2] * 131 + letters[:, 1:-1]) * 131 + letters[:, 2:]
-        buckets = 1 + (triples * 2654435761 >> 12) % (MESSAGE_BUCKETS - 1)
-        return self.message(buckets.masked_fill(letters[:, 2:] == 0, 0))  # beyond the end: bucket 0, the padding
+    def _trigram_shares(self, messages: Tensor) -> Tensor:
+        """[B, MESSAGE_BUCKETS]: shares of the message's character trigrams, each hashed into a bucket."""
+        if messages.device.type != "cpu":
+            letters = messages.long()
+            triples = (letters[:, :-2] * 131 + letters[:, 1:-1]) * 131 + letters[:, 2:]
+            buckets = 1 + (triples * 2654435761 >> 12) % (MESSAGE_BUCKETS - 1)
+            within = (letters[:, 2:] != 0).to(self._scale.dtype)  # not beyond the message's end
+            shares = within.new_zeros(len(messages), MESSAGE_BUCKETS).scatter_add_(1, buckets, within)
+            return shares / within.sum(1, keepdim=True).clamp(min=1)
+        shares = torch.zeros(len(messages), MESSAGE_BUCKETS, dtype=self._scale.dtype)
+        kernels.trigram_shares(messages.numpy(), shares.numpy())
+        return shares
+
+
+@dataclass(frozen=True)
+class SmallStates(States):
+    """Distinct states, their distinct crops and their distinct messages."""
+
+    place: Tensor
+    """[T + 1, N]: the state that each row shows."""
+    stats: Tensor
+    """[U, 25]."""
+    crop: Tensor
+    """[U]: the crop of each state."""
+    message: Tensor
+    """[U]: the message of each state."""
+    crops: Tensor
+    """[C, CROP, CROP] int16."""
+    shares: Tensor
+    """[M, MESSAGE_BUCKETS]: trigrams of the messages."""
+
+    def of_envs(self, columns: Tensor) -> SmallStates:
+        """Those of some of the envs; states, crops and messages that only others see are left out."""
+        shown, place = torch.unique(self.place[:, columns], return_inverse=True)
+        crops, crop = torch.unique(self.crop[shown], return_inverse=True)
+        messages, message = torch.unique(self.message[shown], return_inverse=True)
+        return SmallStates(place, self.stats[shown], crop, message, self.crops[crops], self.shares[messages])

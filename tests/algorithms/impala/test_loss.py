@@ -108,12 +108,21 @@ def literal(data: dict[str, torch.Tensor], settings: dict) -> dict[str, float]:
     return {name: value / N for name, value in sums.items()}
 
 
+def arguments(data):
+    """The loss takes log-probabilities of the actions instead of the logits of μ and π₀."""
+    given = dict(data)
+    for name in ("behaviour", "start"):
+        log_policy = torch.log_softmax(given.pop(f"{name}_logits"), -1)
+        given[f"{name}_log_prob"] = log_policy.gather(-1, data["action"].unsqueeze(-1)).squeeze(-1)
+    return given
+
+
 @pytest.mark.parametrize("changes", [{}, {"clip_param": 0.2, "lambda_": 0.95}, {"vtrace_clip_rho_threshold": 2.0}])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_parts_and_sum(changes, seed):
     settings = SETTINGS | changes
     data = batch(seed)
-    loss, metrics = impala_loss(**data, settings=IMPALAHyperparameters(**settings))
+    loss, metrics = impala_loss(**arguments(data), settings=IMPALAHyperparameters(**settings))
     expected = literal(data, settings)
     for name, value in expected.items():
         assert metrics[name].item() == pytest.approx(value, rel=1e-9), name
@@ -128,7 +137,7 @@ def test_gradients_treat_targets_and_advantages_as_constants(changes):
     envs = [Env(data, n, settings) for n in range(N)]
     data["logits"].requires_grad_()
     data["value"].requires_grad_()
-    impala_loss(**data, settings=IMPALAHyperparameters(**settings))[0].backward()
+    impala_loss(**arguments(data), settings=IMPALAHyperparameters(**settings))[0].backward()
     ε = settings["clip_param"]
 
     for n, env in enumerate(envs):
@@ -151,8 +160,8 @@ def test_normalised_advantages_do_not_depend_on_the_reward_scale():
     data = batch(4) | {"value": torch.zeros(T, N, dtype=torch.float64)}
     data["next_value"] = torch.zeros_like(data["value"])
     settings = IMPALAHyperparameters(**SETTINGS | {"normalise_advantages": True})
-    small = impala_loss(**data, settings=settings)[1]["policy_loss"]
-    large = impala_loss(**data | {"reward": 1000 * data["reward"]}, settings=settings)[1]["policy_loss"]
+    small = impala_loss(**arguments(data), settings=settings)[1]["policy_loss"]
+    large = impala_loss(**arguments(data | {"reward": 1000 * data["reward"]}), settings=settings)[1]["policy_loss"]
     assert large.item() == pytest.approx(small.item(), rel=1e-6)
 
 
@@ -165,4 +174,4 @@ def test_a_non_finite_input_is_named(column, name, bad):
     data[column][2, 1] = bad
     data["terminated"][2, 1] = False
     with pytest.raises(NonFinite, match=f"{name}.* is not finite"):
-        impala_loss(**data, settings=IMPALAHyperparameters(**SETTINGS))
+        impala_loss(**arguments(data), settings=IMPALAHyperparameters(**SETTINGS))

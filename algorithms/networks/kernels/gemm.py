@@ -1,0 +1,72 @@
+"""PyTorch's own matrix product, callable from compiled code.
+
+A recurrence needs a small product at every step. Called from Python, each costs more in overhead than in arithmetic;
+numba's own `np.dot` uses another library, whose threads PyTorch does not control.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import torch
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+
+@cache
+def gemm() -> int | None:
+    """Address of PyTorch's `sgemm_`, or None if this build of PyTorch does not export it."""
+    for name in ("libtorch_cpu.so", "libtorch_cpu.dylib"):
+        path = Path(torch.__file__).parent / "lib" / name
+        if path.exists():
+            function = getattr(ctypes.CDLL(str(path)), "sgemm_", None)
+            return ctypes.cast(function, ctypes.c_void_p).value if function else None
+    return None
+
+
+_ARRAYS = (6, 8, 11)
+"""Which of sgemm's parameters are arrays, given by their address; the others are numbers."""
+
+
+@intrinsic
+def _sgemm(_context, address, op_b, op_a, m, n, k, alpha, b, ldb, a, lda, beta, out, ldo):  # type: ignore[no-untyped-def]
+    """Call BLAS at this address. Fortran takes everything by reference, so numbers go onto the stack.
+
+    Numba's own wrapper for function pointers would look up its type at every call from Python.
+    """
+
+    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        function, *values = arguments
+        pointer = ir.IntType(8).as_pointer()
+        references = [
+            builder.inttoptr(value, pointer)
+            if place in _ARRAYS
+            else builder.bitcast(cgutils.alloca_once_value(builder, value), pointer)
+            for place, value in enumerate(values)
+        ]
+        kind = ir.FunctionType(ir.VoidType(), [pointer] * len(values)).as_pointer()
+        builder.call(builder.inttoptr(function, kind), references)
+        return context.get_dummy_value()
+
+    return types.void(address, op_b, op_a, m, n, k, alpha, b, ldb, a, lda, beta, out, ldo), generate
+
+
+@numba.njit(inline="always")
+def add_product(gemm, a, b, transposed, keep, out):  # type: ignore[no-untyped-def]
+    """out [n, m] = keep · out + a [n, k] @ b, where b is [k, m], or [m, k] if `transposed`; all are contiguous.
+
+    BLAS stores columns first, so it computes outᵀ = bᵀ aᵀ.
+    """
+    n, k, m = np.int32(a.shape[0]), np.int32(a.shape[1]), np.int32(out.shape[1])
+    op_b = np.uint8(84 if transposed else 78)  # "T" or "N": transposed or as stored
+    one = np.float32(1)
+    b_width = np.int32(b.shape[1])
+    b_at, a_at, out_at = b.ctypes.data, a.ctypes.data, out.ctypes.data
+    _sgemm(gemm, op_b, np.uint8(78), m, n, k, one, b_at, b_width, a_at, k, np.float32(keep), out_at, m)  # type: ignore[call-arg]

@@ -1,0 +1,44 @@
+"""NetHack's observations as the `small` network reads them; its own methods are the specification."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+
+@numba.njit(cache=True, nogil=True)
+def crop_kinds(glyphs, blstats, kind, outside, out):  # type: ignore[no-untyped-def]
+    """out [B, S, S]: kind[glyph] of the cells around the agent; `outside` beyond the map's edge."""
+    (height, width), size = glyphs.shape[1:], out.shape[1]
+    for b in range(len(glyphs)):
+        top, left = blstats[b, 1] - size // 2, blstats[b, 0] - size // 2
+        for y in range(size):
+            for x in range(size):
+                row, column = top + y, left + x
+                inside = 0 <= row < height and 0 <= column < width
+                out[b, y, x] = kind[glyphs[b, row, column]] if inside else outside
+
+
+@numba.njit(cache=True, nogil=True)
+def scale_stats(blstats, column, scale, condition, out):  # type: ignore[no-untyped-def]
+    """out [B, columns + bits]: the chosen stats, scaled, and the bits of the condition."""
+    columns = len(column)
+    for b in range(len(blstats)):
+        for j in range(columns):
+            out[b, j] = np.float32(min(max(blstats[b, column[j]], -1000), 1000)) * scale[j]
+        for j in range(out.shape[1] - columns):
+            out[b, columns + j] = (blstats[b, condition] >> j) & 1
+
+
+@numba.njit(cache=True, nogil=True)
+def trigram_shares(messages, out):  # type: ignore[no-untyped-def]
+    """Fill zeros `out` [B, buckets] with the share of a message's character trigrams in each bucket but the first."""
+    for b in range(len(messages)):
+        count = 0
+        for i in range(messages.shape[1] - 2):
+            if messages[b, i + 2] != 0:
+                triple = (np.int64(messages[b, i]) * 131 + messages[b, i + 1]) * 131 + messages[b, i + 2]
+                out[b, 1 + (triple * 2654435761 >> 12) % (out.shape[1] - 1)] += 1
+                count += 1
+        for j in range(out.shape[1]):
+            out[b, j] /= max(count, 1)
