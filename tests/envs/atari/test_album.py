@@ -1,4 +1,4 @@
-"""Pictures of Montezuma's Revenge: the screen next to the rooms."""
+"""Pictures of games: the screen, in Montezuma's Revenge next to the rooms."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from bonuslab.envs import catalogue
+from bonuslab.envs.atari import AtariEnv
+from bonuslab.envs.atari.album import AtariAlbum
+from bonuslab.envs.atari.games import find_game
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.envs.montezuma import MontezumaEnv
-from bonuslab.envs.montezuma.album import MontezumaAlbum
 
 
 def test_pictures_show_screen_and_rooms() -> None:
     family = catalogue.find("montezuma")
     env = family.make_env("montezuma", contexts="1", seed=0, stream=(2**31, 4), max_steps=6, processes=2)
-    assert isinstance(env, MontezumaEnv)
+    assert isinstance(env, AtariEnv)
     album = family.album()
     screens = []
     for episode in range(2):
@@ -38,12 +39,12 @@ def test_pictures_show_screen_and_rooms() -> None:
 
 def test_the_summary_shows_the_brightest_screen_of_each_room_of_the_last_episode() -> None:
     class Playing:
-        rooms, length, lives = frozenset({1}), 0, 5
+        game, rooms, length, lives = find_game("montezuma"), frozenset({1}), 0, 5
 
         def screen(self) -> np.ndarray:
             return np.full((210, 160, 3), self.brightness, np.uint8)
 
-    env, album = Playing(), MontezumaAlbum()
+    env, album = Playing(), AtariAlbum()
     # Room 1 in an earlier episode; then room 1, and room 2, whose screen is dark at first.
     for length, room, brightness in ((0, 1, 250), (0, 1, 90), (1, 2, 0), (2, 2, 140)):
         env.length, env.brightness = length, brightness  # type: ignore[attr-defined]
@@ -54,3 +55,17 @@ def test_the_summary_shows_the_brightest_screen_of_each_room_of_the_last_episode
     assert counts[90] > 5000
     assert counts[140] > 5000
     assert counts[250] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "words"), [("Breakout", 210, "5 lives"), ("Pong", 210, ""), ("Klax", 250, "1 life")]
+)
+def test_pictures_of_other_games_show_the_screen(name: str, rows: int, words: str) -> None:
+    env, album = AtariEnv(name), AtariAlbum()
+    observation, _ = env.reset()
+    assert album.add(observation, env) == words
+    env.step(1)
+    album.add(observation, env)
+    (picture,) = album.pictures([(1, "")])
+    np.testing.assert_array_equal(picture[10 : 10 + 2 * rows : 2, 10:330:2], env.screen())
+    np.testing.assert_array_equal(album.summary(""), picture)

@@ -1,4 +1,4 @@
-"""The pyramid of a level: the layout of its 24 rooms, and a picture of those visited."""
+"""The pyramid of Montezuma's Revenge: the layout of a level's 24 rooms, and a picture of those visited."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Final
 import numpy as np
 from PIL import Image, ImageDraw
 
+from bonuslab.envs.atari.memory import MEMORY_MAPS, MONTEZUMA
 from bonuslab.envs.caption import font
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.envs.montezuma.game import NUM_ROOMS
 
-FIRST_ROOM: Final = 1
-"""Where every game starts."""
+NUM_ROOMS: Final = MEMORY_MAPS[MONTEZUMA].num_rooms
 _FLOORS: Final = (range(3), range(3, 8), range(8, 15), range(15, 24))
 _COLUMNS: Final = 9
 

@@ -7,17 +7,18 @@ import signal
 import sys
 from multiprocessing.connection import Connection
 
-from bonuslab.envs.montezuma.group import LocalGroup
-from bonuslab.envs.montezuma.remote import SharedObservations
+from bonuslab.envs.atari.games import find_game
+from bonuslab.envs.atari.group import LocalGroup
+from bonuslab.envs.atari.remote import SharedObservations
 from bonuslab.envs.vector_env import EnvError
 
 
 def main() -> None:
     """Handle the parent's requests."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
-    socket_fd, memory_fd, num_envs = map(int, sys.argv[1:])
+    socket_fd, memory_fd, num_envs = map(int, sys.argv[2:])
     connection = Connection(socket_fd)
-    shared = SharedObservations(num_envs, memory_fd)
+    shared = SharedObservations(find_game(sys.argv[1]), num_envs, memory_fd)
     group: LocalGroup | None = None
     while True:
         try:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bonuslab.envs.atari.pyramid import draw_pyramid, place
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.envs.montezuma.pyramid import draw_pyramid, place
 
 
 def test_rooms_are_laid_out_as_in_the_game() -> None:

@@ -6,22 +6,22 @@ the mean over the area that each of the 84 × 84 cells covers, summed in the ord
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 import numba
 import numpy as np
 
-SCREEN: Final = (210, 160)
-"""Rows and columns of the emulator's screen."""
 FRAME: Final = 84
 """Rows and columns of a frame (paper, table: Image Height, Image Width)."""
 STACK: Final = 4
 """Frames in an observation, oldest first (paper, table: Frame Stack)."""
-_MAX_COVERED = 3  # pixels that a cell covers, wholly or partly, in either direction
+_MAX_COVERED = 4  # pixels that a cell covers, wholly or partly: 3, or 4 of more than 210 rows
 
 
+@lru_cache(maxsize=8)
 def _cover(pixels: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pixels [84, 3] that each cell covers, and their weights [84, 3] in its mean; unused weights are 0."""
+    """Pixels [84, 4] that each cell covers, and their weights [84, 4] in its mean; unused weights are 0."""
     size = pixels / FRAME
     index = np.zeros((FRAME, _MAX_COVERED), np.int64)
     weight = np.zeros((FRAME, _MAX_COVERED), np.float32)
@@ -32,10 +32,6 @@ def _cover(pixels: int) -> tuple[np.ndarray, np.ndarray]:
         index[cell, : len(covered)] = [pixel for pixel, _ in covered]
         weight[cell, : len(covered)] = [length / size for _, length in covered]
     return index, weight
-
-
-_ROW, _ROW_WEIGHT = _cover(SCREEN[0])
-_COLUMN, _COLUMN_WEIGHT = _cover(SCREEN[1])
 
 
 @numba.njit(cache=True, nogil=True)
@@ -58,14 +54,16 @@ def _shrink(
         for x in range(size):
             mean = line[column[x, 0]] * column_weight[x, 0]
             mean += line[column[x, 1]] * column_weight[x, 1]
-            narrow[y, x] = mean + line[column[x, 2]] * column_weight[x, 2]
+            narrow[y, x] = mean + line[column[x, 2]] * column_weight[x, 2]  # 160 pixels: never 4
     for y in range(size):
-        first, second, third = narrow[row[y, 0]], narrow[row[y, 1]], narrow[row[y, 2]]
+        first, second, third, fourth = narrow[row[y, 0]], narrow[row[y, 1]], narrow[row[y, 2]], narrow[row[y, 3]]
         for x in range(size):
             mean = first[x] * row_weight[y, 0] + second[x] * row_weight[y, 1]
-            out[y, x] = np.uint8(np.rint(mean + third[x] * row_weight[y, 2]))
+            mean += third[x] * row_weight[y, 2]
+            out[y, x] = np.uint8(np.rint(mean + fourth[x] * row_weight[y, 3]))
 
 
 def shrink(before: np.ndarray, last: np.ndarray, out: np.ndarray) -> None:
-    """Write the frame [84, 84] of two greyscale screens [210, 160] into `out`."""
-    _shrink(before, last, _ROW, _ROW_WEIGHT, _COLUMN, _COLUMN_WEIGHT, out)
+    """Write the frame [84, 84] of two greyscale screens, such as [210, 160], into `out`."""
+    height, width = before.shape
+    _shrink(before, last, *_cover(height), *_cover(width), out)

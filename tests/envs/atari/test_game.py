@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ale_py import AtariVectorEnv
+from ale_py import AtariVectorEnv as AleVectorEnv
 
+from bonuslab.envs.atari import AtariEnv
+from bonuslab.envs.atari.frames import FRAME, shrink
+from bonuslab.envs.atari.game import AtariGame, game_actions
+from bonuslab.envs.atari.games import find_game
+from bonuslab.envs.atari.sticky import StickyActions
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.envs.montezuma import MontezumaEnv
-from bonuslab.envs.montezuma.frames import FRAME, SCREEN, shrink
-from bonuslab.envs.montezuma.game import MontezumaGame, action_names
-from bonuslab.envs.montezuma.sticky import StickyActions
 
 # Found by a random search without sticky actions: the key of the first room (100 points), its right door (300), down.
 ROUTE = (
@@ -25,19 +26,21 @@ def route() -> list[int]:
     return [int(action) for action, times in pairs for _ in range(int(times))]
 
 
-def test_frames_equal_those_of_ales_vector_env() -> None:
-    theirs = AtariVectorEnv(
-        "montezuma_revenge", 1, num_threads=1, noop_max=0, use_fire_reset=False, reward_clipping=False
-    )
+# Pong has 6 actions; Carnival and King Kong have screens of 214 and 250 rows; Backgammon has no action NOOP.
+@pytest.mark.parametrize("rom", ["montezuma_revenge", "pong", "carnival", "king_kong", "backgammon"])
+def test_frames_equal_those_of_ales_vector_env(rom: str) -> None:
+    theirs = AleVectorEnv(rom, 1, num_threads=1, noop_max=0, use_fire_reset=False, reward_clipping=False)
     frames = np.zeros((4, FRAME, FRAME), np.uint8)
-    game = MontezumaGame(frames)
+    game = AtariGame(find_game(rom), frames)
+    actions = list(game_actions(find_game(rom)).values())
+    assert len(actions) == theirs.single_action_space.n
     game.start()
     expected, _ = theirs.reset(seed=3)
     np.testing.assert_array_equal(frames, np.broadcast_to(expected[0, -1], frames.shape))
     random = np.random.default_rng(0)
-    for step, action in enumerate(random.integers(18, size=150)):
+    for step, action in enumerate(random.integers(len(actions), size=150)):
         expected, reward, terminated, _, info = theirs.step(np.array([action]))
-        assert game.play([action] * 4) == reward[0]
+        assert game.play([actions[action]] * 4) == reward[0]
         assert (game.is_over, game.lives) == (terminated[0], info["lives"][0])
         assert not terminated[0]
         known = min(step + 1, 4)  # earlier ones are black in ALE, where ours repeat the first
@@ -47,7 +50,7 @@ def test_frames_equal_those_of_ales_vector_env() -> None:
 
 def test_a_frame_is_the_mean_of_the_pixelwise_maximum() -> None:
     random = np.random.default_rng(1)
-    before, last = random.integers(256, size=(2, *SCREEN), dtype=np.uint8)
+    before, last = random.integers(256, size=(2, 210, 160), dtype=np.uint8)
     frame = np.empty((FRAME, FRAME), np.uint8)
     shrink(before, last, frame)
     bright = np.maximum(before, last).astype(float)
@@ -58,7 +61,7 @@ def test_a_frame_is_the_mean_of_the_pixelwise_maximum() -> None:
 
 
 def test_rooms_points_and_position_on_a_known_route() -> None:
-    env = MontezumaEnv(sticky_probability=0.0, render_mode="rgb_array")
+    env = AtariEnv("MontezumaRevenge", sticky_probability=0.0, render_mode="rgb_array")
     observation, info = env.reset()
     assert observation["room"].tolist() == [1]
     assert info["rooms"] == {1}
@@ -112,6 +115,36 @@ def test_sticky_actions_do_not_carry_over_between_episodes() -> None:
         StickyActions("frame", 1.0, (0,))
 
 
-def test_action_names() -> None:
-    assert len(action_names()) == 18
-    assert action_names()[:6] == ("NOOP", "FIRE", "UP", "RIGHT", "LEFT", "DOWN")
+def test_actions_are_those_that_have_an_effect() -> None:
+    montezuma = game_actions(find_game("montezuma"))
+    assert list(montezuma.values()) == list(range(18))
+    assert list(montezuma)[:6] == ["NOOP", "FIRE", "UP", "RIGHT", "LEFT", "DOWN"]
+    assert game_actions(find_game("Freeway")) == {"NOOP": 0, "UP": 2, "DOWN": 5}
+    assert game_actions(find_game("Backgammon")) == {"FIRE": 1, "RIGHT": 3, "LEFT": 4}
+
+
+# ALE's saved states omit something in Qbert and Tetris; its reset leaves traces of the last game in Solaris.
+@pytest.mark.parametrize("name", ["Qbert", "Tetris", "Solaris"])
+def test_every_game_starts_alike_and_resumes_in_a_new_emulator(name: str) -> None:
+    game = find_game(name)
+    actions = list(game_actions(game).values())
+    moves = [actions[index] for index in np.random.default_rng(0).integers(len(actions), size=60)]
+
+    def play(played: AtariGame, moves: list[int]) -> list[bytes]:
+        shown = []
+        for move in moves:
+            played.play([move] * 4)
+            shown.append(played.frames.tobytes() + played.memory.tobytes())
+        return shown
+
+    ours, other = (AtariGame(game, np.zeros((4, FRAME, FRAME), np.uint8)) for _ in range(2))
+    ours.start()
+    first = play(ours, moves[:40])
+    state = ours.get_state()
+    rest = play(ours, moves[40:])
+    ours.start()
+    assert play(ours, moves[:40]) == first
+    other.set_state(state)
+    assert play(other, moves[40:]) == rest
+    other.start()
+    assert play(other, moves[:40]) == first

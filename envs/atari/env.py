@@ -1,4 +1,4 @@
-"""Montezuma's Revenge as a Gymnasium environment."""
+"""An Atari game as a Gymnasium environment."""
 
 from __future__ import annotations
 
@@ -8,26 +8,28 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from bonuslab.envs.atari.episode import AtariEpisode, Rules
+from bonuslab.envs.atari.game import game_actions
+from bonuslab.envs.atari.games import find_game
+from bonuslab.envs.atari.seeds import CONTEXT, check_contexts, env_seed
+from bonuslab.envs.atari.spaces import observation_buffers, observation_space
 from bonuslab.envs.episode_env import EpisodeEnv, Observation
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.envs.montezuma.episode import MontezumaEpisode, Rules
-from bonuslab.envs.montezuma.game import NAME, action_names
-from bonuslab.envs.montezuma.seeds import CONTEXT, check_contexts, env_seed
-from bonuslab.envs.montezuma.spaces import observation_buffers, observation_space
 from bonuslab.envs.vector_env import check_action
 
 
-class MontezumaEnv(EpisodeEnv):
-    """One game, with the same randomness as env 0 of a `MontezumaVectorEnv` with the same settings.
+class AtariEnv(EpisodeEnv):
+    """One game, with the same randomness as env 0 of a `AtariVectorEnv` with the same settings.
 
-    `info` also has the room, the rooms visited in this episode, the level, the lives left and the game's points. The
-    seed of `reset` restarts the sequence of sticky actions.
+    `info` also has the lives left and the game's points and, where the game's memory is known, the room, the rooms
+    visited in this episode and the level. The seed of `reset` restarts the sequence of sticky actions.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012 (as Gymnasium declares it)
 
     def __init__(
         self,
+        name: str,
         contexts: int | str | None = 1,
         seed: int = 0,
         *,
@@ -38,13 +40,15 @@ class MontezumaEnv(EpisodeEnv):
     ) -> None:
         """`rules` are the fields of `Rules`."""
         super().__init__(render_mode)
-        check_contexts(contexts)
+        self.game = find_game(name)
+        check_contexts(contexts, self.game.name)
         self.rules = Rules(**rules)
-        self.observation_space = observation_space()
-        self.action_space: gym.spaces.Discrete = gym.spaces.Discrete(len(action_names()))  # type: ignore[assignment]
+        self.observation_space = observation_space(self.game)
+        self._actions = tuple(game_actions(self.game))
+        self.action_space: gym.spaces.Discrete = gym.spaces.Discrete(len(self._actions))  # type: ignore[assignment]
         self._stream = (held_out, stream)
-        observation = {key: rows[0] for key, rows in observation_buffers(1).items()}
-        self._episode = MontezumaEpisode(self.rules, env_seed(seed, held_out, stream, 0), observation)
+        observation = {key: rows[0] for key, rows in observation_buffers(self.game, 1).items()}
+        self._episode = AtariEpisode(self.game, self.rules, env_seed(seed, held_out, stream, 0), observation)
 
     @property
     def length(self) -> int:
@@ -62,7 +66,7 @@ class MontezumaEnv(EpisodeEnv):
         return self._episode.game.lives
 
     def screen(self) -> np.ndarray:
-        """The screen in colour [210, 160, 3]."""
+        """The screen in colour, [210, 160, 3] in most games."""
         return self._episode.game.picture()
 
     def render(self) -> Any:
@@ -71,12 +75,14 @@ class MontezumaEnv(EpisodeEnv):
 
     def get_state(self) -> dict[str, Any]:
         """Picklable state from which `set_state` resumes exactly."""
-        return {"rules": self.rules, "episode": self._episode.get_state()}
+        return {"game": self.game, "rules": self.rules, "episode": self._episode.get_state()}
 
     def set_state(self, state: dict[str, Any]) -> Observation:
         """Resume from `get_state` and return the observation at that point."""
-        if state["rules"] != self.rules:
-            raise InvalidInput(f"a state with {state['rules']} does not fit {self.rules}")
+        if (state["game"], state["rules"]) != (self.game, self.rules):
+            raise InvalidInput(
+                f"a state of {state['game'].name} with {state['rules']} does not fit {self.game.name} with {self.rules}"
+            )
         self._episode.set_state(state["episode"])
         return self._observation()
 
@@ -86,7 +92,7 @@ class MontezumaEnv(EpisodeEnv):
         return CONTEXT
 
     def _check_action(self, action: object) -> int:
-        return check_action(action, action_names(), NAME)
+        return check_action(action, self._actions, self.game.name)
 
     def _begin(self, context: int | None, seed: int | None) -> None:
         if seed is not None:
@@ -95,12 +101,13 @@ class MontezumaEnv(EpisodeEnv):
 
     def _info(self) -> dict[str, Any]:
         episode = self._episode
-        return {
+        info = {
             "context": episode.context,
-            "room": episode.game.room,
-            "rooms": self.rooms,
-            "level": episode.game.level,
             "lives": self.lives,
             "points": episode.points,
             "end_status": episode.status,
         }
+        known, memory = self.game.memory, episode.game.memory
+        if known is not None:
+            info |= {"room": int(memory[known.room]), "rooms": self.rooms, "level": int(memory[known.level])}
+        return info

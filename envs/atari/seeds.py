@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bonuslab.envs.errors import InvalidInput, check_integer
-from bonuslab.envs.montezuma.game import NAME
 
 CONTEXT = 0
 """The id of the only context."""
 
 
-def check_contexts(contexts: int | str | None) -> None:
+def check_contexts(contexts: int | str | None, game: str) -> None:
     """Reject any number of contexts but one."""
     if isinstance(contexts, bool) or (contexts is not None and str(contexts).strip() != "1"):
-        raise InvalidInput(f"contexts {contexts!r} cannot be used on {NAME}; allowed: 1 (the game is always the same)")
+        raise InvalidInput(f"contexts {contexts!r} cannot be used on {game}; allowed: 1 (the game is always the same)")
 
 
 def env_seed(seed: int, held_out: bool, stream: int | Sequence[int], env_index: int) -> tuple[int, ...]:

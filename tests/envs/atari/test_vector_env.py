@@ -1,4 +1,4 @@
-"""The vector env of Montezuma's Revenge: episodes, random streams, exact resumption, child processes."""
+"""The vector env of a game: episodes, random streams, exact resumption, child processes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from bonuslab.envs import catalogue
+from bonuslab.envs.atari import AtariEnv, AtariVectorEnv
+from bonuslab.envs.atari.seeds import env_seed
+from bonuslab.envs.atari.sticky import StickyActions
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.envs.montezuma import MontezumaEnv, MontezumaVectorEnv
-from bonuslab.envs.montezuma.seeds import env_seed
-from bonuslab.envs.montezuma.sticky import StickyActions
 from bonuslab.envs.vector_env import EnvError, VectorStep
 
 ACTIONS = np.random.default_rng(0).integers(18, size=(60, 2))
@@ -22,19 +22,19 @@ RIGHT = 3
 
 
 @pytest.fixture(scope="module")
-def envs() -> Iterator[MontezumaVectorEnv]:
-    made = MontezumaVectorEnv(2, seed=1, max_steps=25)
+def envs() -> Iterator[AtariVectorEnv]:
+    made = AtariVectorEnv("MontezumaRevenge", 2, seed=1, max_steps=25)
     yield made
     made.close()
 
 
 @pytest.fixture(scope="module")
-def fresh(envs: MontezumaVectorEnv) -> dict[str, Any]:
+def fresh(envs: AtariVectorEnv) -> dict[str, Any]:
     """The state before the first episode; creating emulators is slow."""
     return envs.get_state()
 
 
-def play(envs: MontezumaVectorEnv, actions: np.ndarray) -> list[Any]:
+def play(envs: AtariVectorEnv, actions: np.ndarray) -> list[Any]:
     """The results of all steps, in comparable form."""
     return [summary(envs.step(row)) for row in actions]
 
@@ -52,12 +52,12 @@ def digest(observations: dict[str, np.ndarray]) -> dict[str, bytes]:
     return {key: rows.tobytes() for key, rows in observations.items()}
 
 
-def test_env_0_equals_a_single_environment(envs: MontezumaVectorEnv, fresh: dict[str, Any]) -> None:
+def test_env_0_equals_a_single_environment(envs: AtariVectorEnv, fresh: dict[str, Any]) -> None:
     envs.set_state(fresh)
     assert envs.contexts.tolist() == [-1, -1]
     first = {key: rows.copy() for key, rows in envs.reset().items()}
     assert envs.contexts.tolist() == [0, 0]
-    env = MontezumaEnv(seed=1, max_steps=25)
+    env = AtariEnv("MontezumaRevenge", seed=1, max_steps=25)
     for env_index in range(2):
         assert envs.observation_space.contains({key: rows[env_index] for key, rows in first.items()})
     observation, _ = env.reset()
@@ -72,7 +72,8 @@ def test_env_0_equals_a_single_environment(envs: MontezumaVectorEnv, fresh: dict
             ended = step.finished[0]
             assert (ended.env_index, ended.length, ended.end_status) == (0, 25, "step_limit")
             assert ended.total_reward == info["points"]
-            assert ended.metrics == {"rooms": 1.0, "level": 0.0, "rooms_ever": 1.0}
+            assert ended.metrics == {"rooms": 1.0, "level": 0.0}
+            assert ended.seen == {"rooms": {1}}
             for key, rows in observation.items():
                 np.testing.assert_array_equal(ended.final_observation[key], rows)
             assert not np.array_equal(ended.final_observation["frames"], step.observations["frames"][0])
@@ -85,7 +86,7 @@ def test_env_0_equals_a_single_environment(envs: MontezumaVectorEnv, fresh: dict
 
 
 def test_the_game_ends_with_the_last_life() -> None:
-    env = MontezumaEnv(seed=2)
+    env = AtariEnv("MontezumaRevenge", seed=2)
     env.reset()
     for _ in range(400):
         observation, _, terminated, truncated, info = env.step(RIGHT)
@@ -101,7 +102,7 @@ def test_the_game_ends_with_the_last_life() -> None:
     assert not np.array_equal(again["frames"], observation["frames"])
 
 
-def test_a_restored_state_resumes_exactly_across_episode_ends(envs: MontezumaVectorEnv, fresh: dict[str, Any]) -> None:
+def test_a_restored_state_resumes_exactly_across_episode_ends(envs: AtariVectorEnv, fresh: dict[str, Any]) -> None:
     envs.set_state(fresh)
     envs.reset()
     play(envs, ACTIONS[:33])
@@ -111,7 +112,7 @@ def test_a_restored_state_resumes_exactly_across_episode_ends(envs: MontezumaVec
     shown = envs.set_state(state)
     assert digest(shown) == digest(envs.set_state(state))
     assert play(envs, ACTIONS[33:]) == expected
-    other = MontezumaVectorEnv(2, seed=9, max_steps=25)  # another object with a different history
+    other = AtariVectorEnv("MontezumaRevenge", 2, seed=9, max_steps=25)  # another object with a different history
     other.reset()
     play(other, ACTIONS[:5])
     other.set_state(state)
@@ -119,11 +120,11 @@ def test_a_restored_state_resumes_exactly_across_episode_ends(envs: MontezumaVec
     other.close()
 
 
-def test_child_processes_give_the_same_steps(envs: MontezumaVectorEnv, fresh: dict[str, Any]) -> None:
+def test_child_processes_give_the_same_steps(envs: AtariVectorEnv, fresh: dict[str, Any]) -> None:
     envs.set_state(fresh)
     start = digest(envs.reset())
     expected = play(envs, ACTIONS[:30])
-    remote = MontezumaVectorEnv(2, seed=1, max_steps=25, processes=2)
+    remote = AtariVectorEnv("MontezumaRevenge", 2, seed=1, max_steps=25, processes=2)
     try:
         assert digest(remote.reset()) == start
         assert play(remote, ACTIONS[:30]) == expected
@@ -172,7 +173,7 @@ def test_invalid_settings_are_rejected(settings: dict[str, Any], text: str) -> N
             catalogue.check_settings("MontezumaRevenge", **settings)
 
 
-def test_invalid_actions_and_states_are_rejected(envs: MontezumaVectorEnv, fresh: dict[str, Any]) -> None:
+def test_invalid_actions_and_states_are_rejected(envs: AtariVectorEnv, fresh: dict[str, Any]) -> None:
     envs.set_state(fresh)
     with pytest.raises(InvalidInput, match="step before reset"):
         envs.step([0, 0])
@@ -183,6 +184,35 @@ def test_invalid_actions_and_states_are_rejected(envs: MontezumaVectorEnv, fresh
         envs.step([0, 18])
     with pytest.raises(InvalidInput, match="does not fit"):
         envs.set_state({**fresh, "envs": fresh["envs"][:1]})
+
+
+def test_games_without_a_known_memory_show_only_frames() -> None:
+    envs = AtariVectorEnv("ALE/Pong-v5", 2, seed=1, max_steps=150)
+    remote = AtariVectorEnv("Pong", 2, seed=1, max_steps=150, processes=2)
+    try:
+        assert list(envs.observation_space) == ["frames"]
+        assert envs.action_space.n == 6
+        assert digest(remote.reset()) == digest(envs.reset())
+        moves = np.random.default_rng(3).integers(6, size=(150, 2))
+        played = play(envs, moves[:100])
+        assert play(remote, moves[:100]) == played
+        assert min(reward for _, rewards, *_ in played for reward in rewards) == -1
+        state = pickle.loads(pickle.dumps(remote.get_state()))
+        expected = play(remote, moves[100:])
+        envs.reset()
+        envs.set_state(state)
+        assert play(envs, moves[100:]) == expected
+        ended = [one for *_, finished in expected for one in finished]
+        assert [(length, status, metrics) for _, length, _, status, metrics, _ in ended] == [
+            (150, "step_limit", {})
+        ] * 2
+        with pytest.raises(InvalidInput, match="action 6 cannot be used on Pong; allowed: 0 NOOP, 1 FIRE"):
+            envs.step([0, 6])
+        with pytest.raises(InvalidInput, match=r"2 envs of Pong with .* does not fit 1 envs of MontezumaRevenge"):
+            AtariVectorEnv("MontezumaRevenge", 1).set_state(state)
+    finally:
+        envs.close()
+        remote.close()
 
 
 def test_the_family_is_found_by_name() -> None:

@@ -8,16 +8,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bonuslab.envs.montezuma.episode import MontezumaEpisode, Rules
-from bonuslab.envs.montezuma.game import NAME
-from bonuslab.envs.montezuma.seeds import CONTEXT
+from bonuslab.envs.atari.episode import AtariEpisode, Rules
+from bonuslab.envs.atari.games import Game
+from bonuslab.envs.atari.seeds import CONTEXT
 from bonuslab.envs.vector_env import EnvError, FinishedEpisode, Observations
 
 
 @dataclass(frozen=True)
 class GroupSpec:
-    """The envs of a group and their rules."""
+    """The envs of a group, their game and its rules."""
 
+    game: Game
     rules: Rules
     first_env: int
     seeds: tuple[tuple[int, ...], ...]
@@ -51,9 +52,9 @@ class LocalGroup:
     """Envs in this process; `receive` does the work."""
 
     def __init__(self, spec: GroupSpec, observations: Observations) -> None:
-        self._first_env = spec.first_env
+        self._first_env, self._name = spec.first_env, spec.game.name
         self._episodes = [
-            MontezumaEpisode(spec.rules, seed, {key: rows[index] for key, rows in observations.items()})
+            AtariEpisode(spec.game, spec.rules, seed, {key: rows[index] for key, rows in observations.items()})
             for index, seed in enumerate(spec.seeds)
         ]
         self._request: tuple[str, Any] = ("", None)
@@ -88,7 +89,7 @@ class LocalGroup:
                     finished.append(self._finished(index))
                     episode.begin()
             except Exception as error:
-                raise EnvError(f"env {self._first_env + index}, {NAME}: {error}") from error
+                raise EnvError(f"env {self._first_env + index}, {self._name}: {error}") from error
         return reward, terminated, truncated, finished
 
     def _finished(self, index: int) -> FinishedEpisode:

@@ -16,24 +16,24 @@ from typing import Any
 
 import numpy as np
 
-from bonuslab.envs.montezuma.game import NAME
-from bonuslab.envs.montezuma.group import GroupSpec
-from bonuslab.envs.montezuma.spaces import observation_buffers
+from bonuslab.envs.atari.games import Game
+from bonuslab.envs.atari.group import GroupSpec
+from bonuslab.envs.atari.spaces import observation_buffers
 from bonuslab.envs.vector_env import EnvError, Observations
 
-_CHILD = "bonuslab.envs.montezuma.emulator_process"
+_CHILD = "bonuslab.envs.atari.emulator_process"
 _EXIT_SECONDS = 5.0
 
 
 class SharedObservations:
     """Observations [N, ...] in memory shared with child processes."""
 
-    def __init__(self, num_envs: int, fd: int | None = None) -> None:
+    def __init__(self, game: Game, num_envs: int, fd: int | None = None) -> None:
         """New arrays, or those behind the file descriptor of another process."""
-        empty = observation_buffers(num_envs)
+        empty = observation_buffers(game, num_envs)
         size = sum(rows.nbytes for rows in empty.values())
         self.num_envs = num_envs
-        self.fd = os.memfd_create("montezuma-observations") if fd is None else fd
+        self.fd = os.memfd_create("atari-observations") if fd is None else fd
         if fd is None:
             os.ftruncate(self.fd, size)
         memory = np.frombuffer(mmap.mmap(self.fd, size), np.uint8)
@@ -58,10 +58,10 @@ class RemoteGroup:
 
     def __init__(self, spec: GroupSpec, shared: SharedObservations) -> None:
         ours, theirs = socket.socketpair()
-        self._envs = f"envs {spec.first_env} to {spec.first_env + len(spec.seeds) - 1}"
+        self._envs = f"{spec.game.name}: the process of envs {spec.first_env} to {spec.first_env + len(spec.seeds) - 1}"
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", _CHILD, *map(str, (theirs.fileno(), shared.fd, shared.num_envs))],
+                [sys.executable, "-m", _CHILD, spec.game.rom, *map(str, (theirs.fileno(), shared.fd, shared.num_envs))],
                 pass_fds=[theirs.fileno(), shared.fd],
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )
@@ -95,4 +95,4 @@ class RemoteGroup:
             self._process.wait()
 
     def _lost(self) -> EnvError:
-        return EnvError(f"{NAME}: the process of {self._envs} died (status {self._process.poll()})")
+        return EnvError(f"{self._envs} died (status {self._process.poll()})")

@@ -1,4 +1,4 @@
-"""The episodes of one game: sticky actions, points, step limit, and rooms visited."""
+"""The episodes of one game: sticky actions, points, step limit and, where there are any, rooms visited."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Any, Literal
 
 import numpy as np
 
+from bonuslab.envs.atari.game import AtariGame, game_actions
+from bonuslab.envs.atari.games import Game
+from bonuslab.envs.atari.seeds import CONTEXT
+from bonuslab.envs.atari.sticky import STICKY_PROBABILITY, StickyActions, StickyKind
 from bonuslab.envs.errors import check_integer
-from bonuslab.envs.montezuma.game import NUM_ROOMS, MontezumaGame
-from bonuslab.envs.montezuma.seeds import CONTEXT
-from bonuslab.envs.montezuma.sticky import STICKY_PROBABILITY, StickyActions, StickyKind
 
 EndStatus = Literal["running", "game_over", "step_limit"]
 MAX_STEPS = 4500
-"""Step limit of an episode, 18,000 frames (paper, table: Max Step Per Episode)."""
+"""Step limit of an episode, 18,000 frames (paper, table: Max Step Per Episode); ALE's own is 27,000."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +35,16 @@ class Rules:
         StickyActions(self.sticky, self.sticky_probability, [0])  # validates both
 
 
-class MontezumaEpisode:
+class AtariEpisode:
     """Plays the episodes of one game. `begin` starts an episode, `step` takes an action."""
 
-    def __init__(self, rules: Rules, seed: Sequence[int], observation: dict[str, np.ndarray]) -> None:
+    def __init__(self, game: Game, rules: Rules, seed: Sequence[int], observation: dict[str, np.ndarray]) -> None:
         """Writes into the arrays of `observation`; `seed` determines which actions stick."""
         self.rules = rules
         self.observation = observation
-        self.game = MontezumaGame(observation["frames"])
+        self.game = AtariGame(game, observation["frames"])
+        self._actions = tuple(game_actions(game).values())
+        self._memory = game.memory
         self.reseed(seed)
         self.status: EndStatus | None = None
         """None before the first episode."""
@@ -49,7 +52,7 @@ class MontezumaEpisode:
         self.points = 0
         """Scored so far."""
         self.rooms: set[int] = set()
-        """Rooms visited."""
+        """Rooms visited; stays empty in games whose memory is not known."""
 
     @property
     def context(self) -> int | None:
@@ -73,7 +76,7 @@ class MontezumaEpisode:
 
     def step(self, action: int) -> float:
         """Take an action and return the points scored; `status` then tells whether and how the episode ended."""
-        points = self.game.play(self.sticky.actions(action))
+        points = self.game.play(self.sticky.actions(self._actions[action]))
         self.length += 1
         self.points += points
         self._observe()
@@ -84,8 +87,10 @@ class MontezumaEpisode:
         return float(points)
 
     def metrics(self) -> dict[str, float]:
-        """Rooms visited in this episode, and the level reached (0 is the first)."""
-        return {"rooms": float(len(self.rooms)), "level": float(self.game.level)}
+        """Rooms visited in this episode, and the level reached (0 is the first); empty in most games."""
+        if self._memory is None:
+            return {}
+        return {"rooms": float(len(self.rooms)), "level": float(self.game.memory[self._memory.level])}
 
     def get_state(self) -> dict[str, Any]:
         """State from which `set_state` resumes exactly."""
@@ -108,8 +113,10 @@ class MontezumaEpisode:
         self.rooms = set(state["rooms"])
 
     def _observe(self) -> None:
-        room = self.game.room
+        if self._memory is None:
+            return
+        room = int(self.game.memory[self._memory.room])
         self.observation["room"][0] = room
-        self.observation["position"][:] = self.game.position
-        if room < NUM_ROOMS:
+        self.observation["position"][:] = self._memory.position(self.game.memory)
+        if room < self._memory.num_rooms:
             self.rooms.add(room)

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from bonuslab.envs.atari.game import FRAME_SKIP
 from bonuslab.envs.errors import InvalidInput, unknown
-from bonuslab.envs.montezuma.game import FRAME_SKIP
 
 StickyKind = Literal["frame", "step"]
 STICKY_PROBABILITY = 0.25
