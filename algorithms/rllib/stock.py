@@ -45,8 +45,8 @@ C = TypeVar("C", bound=AlgorithmConfig)
 class IntrinsicReward(ConnectorV2):
     """A learner connector that adds coefficient × normalised bonus to the rewards and trains the bonus models.
 
-    `add_to(config, …)` puts it into a config, with a learner that saves its state in checkpoints. It also works as
-    `config.learners(learner_connector=lambda observations, actions: IntrinsicReward("rnd"))`, without being saved.
+    `add_to(config, …)` puts it into a config, with a learner that saves its state in checkpoints. RLlib's own learners
+    leave out the state of their connectors, so it refuses to run in them (as a plain `learner_connector=…`).
 
     - Episodic memory follows RLlib's episodes across chunks. Several learners share one bonus in an actor.
     - IMPALA and APPO drop batches while their learner is busy, and a bonus keeps it busier
@@ -89,6 +89,8 @@ class IntrinsicReward(ConnectorV2):
             "updates": updates,
         }
         self._options = BonusOptions(str(self.expression), network, seed, device, model, extensions)
+        self.is_saved = False
+        """Whether a learner keeps the state in checkpoints."""
         self._bonus: ChunkBonus | RemoteChunkBonus | None = None
         self._reader: ChunkReader | None = None
 
@@ -117,11 +119,17 @@ class IntrinsicReward(ConnectorV2):
         *,
         batch: dict[str, Any],
         episodes: Sequence[Any],
+        rl_module: Any = None,
         shared_data: dict[str, Any] | None = None,
         metrics: Any = None,
         **_: Any,
     ) -> dict[str, Any]:
         """Write extrinsic + intrinsic rewards into the batch."""
+        if rl_module is not None and not self.is_saved:  # called by a learner
+            raise InvalidInput(
+                f"use IntrinsicReward.add_to(config, '{self.expression}'), after setting a learner class of your own: "
+                "checkpoints of this learner would not contain the bonus"
+            )
         step_added = bool((shared_data or {}).get(ADDED_STEP))
         replayed = self._check(episodes)
         if self._reader is None:
@@ -211,6 +219,8 @@ class _SavesBonus(Learner):
                 "IntrinsicReward needs num_aggregator_actors_per_learner=0: each aggregator sees only some chunks of "
                 "an episode, in any order"
             )
+        for piece in self._pieces():
+            piece.is_saved = True
 
     def get_state(self, components: Any = None, *, not_components: Any = None, **kwargs: Any) -> dict[str, Any]:
         state = super().get_state(components, not_components=not_components, **kwargs)

@@ -14,6 +14,7 @@ import ray
 import torch.distributed as dist
 
 from bonuslab.algorithms.bonuses import IntrinsicModel, Setting, parse
+from bonuslab.algorithms.bonuses.algebra.setting import setting_for
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.extensions import shipping
 from bonuslab.algorithms.rllib.remote import get_result
@@ -47,21 +48,6 @@ class Batch:
     chunks: list[Chunk]
     replayed: bool
     """Whether the chunks come from a replay buffer."""
-
-
-class WithoutActions(Setting):
-    """The setting of an environment whose actions have no numbers: a bonus that learns from them is refused."""
-
-    refusal = ""
-
-    @property
-    def num_actions(self) -> int:
-        """There is none."""
-        raise InvalidInput(self.refusal)
-
-    @num_actions.setter
-    def num_actions(self, value: int) -> None:
-        """Ignored."""
 
 
 class ChunkBonus:
@@ -120,12 +106,9 @@ class ChunkBonus:
 
     def _setting(self, spaces: Spaces) -> Setting:
         options = self._options
-        arguments = (spaces.observations, spaces.num_actions, options.network, options.seed, options.device)
-        if spaces.num_actions:
-            return Setting(*arguments)
-        setting = WithoutActions(*arguments)
-        setting.refusal = f"bonus '{options.expression}' learns from actions: {spaces.not_discrete}"
-        return setting
+        refusal = f"bonus '{options.expression}' learns from actions: {spaces.not_discrete}"
+        build = {"network": options.network, "seed": options.seed, "device": options.device}
+        return setting_for(spaces.observations, spaces.num_actions, refusal, **build)
 
     def _load(self, model: IntrinsicModel, state: dict[str, Any]) -> None:
         model.load_state_dict(state["model"])

@@ -76,7 +76,10 @@ __all__ = ["__version__", *sorted(_HOME_OF)]
 def __getattr__(name: str) -> Any:
     if name not in _HOME_OF:
         raise AttributeError(f"module 'bonuslab' has no attribute {name!r}")
-    value = getattr(import_module(f"bonuslab.{_HOME_OF[name]}"), name)
+    from bonuslab.envs.extras import required_by
+
+    with required_by(f"bonuslab.{name}"):
+        value = getattr(import_module(f"bonuslab.{_HOME_OF[name]}"), name)
     globals()[name] = value
     return value
 

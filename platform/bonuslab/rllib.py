@@ -1,5 +1,9 @@
-"""Exploration bonuses for RLlib's own algorithms: `from bonuslab.rllib import IntrinsicReward`."""
+"""bonuslab for RLlib's users: exploration bonuses in RLlib's own algorithms, and learner connectors for ours."""
 
-from bonuslab.algorithms.rllib.stock import IntrinsicReward
+from bonuslab.envs.extras import required_by
 
-__all__ = ["IntrinsicReward"]
+with required_by("bonuslab.rllib"):
+    from bonuslab.algorithms.rllib.intrinsic_reward import FragmentConnector
+    from bonuslab.algorithms.rllib.stock import IntrinsicReward
+
+__all__ = ["FragmentConnector", "IntrinsicReward"]
