@@ -9,36 +9,42 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+import gymnasium as gym
+
 from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.envs.extras import missing
 from bonuslab.envs.family import Family
 from bonuslab.envs.gym.family import FAMILY as GYM
-from bonuslab.envs.gym.making import find_maker, known_names
+from bonuslab.envs.gym.making import find_maker, find_rllib, known_names
 from bonuslab.envs.gym.registry import USER_ENVIRONMENTS, MakeEnv, name_of, register_environment
 from bonuslab.envs.vector_env import VectorEnv
 
 __all__ = [
     "canonical_name",
     "check_settings",
+    "default_preset",
     "find",
     "make_held_out_vector_env",
     "make_vector_env",
     "register_environment",
 ]
 
-_PREFIXES = {"apartments": "habitat", "hm3d": "habitat", "montezuma": "montezuma"}
+_PREFIXES = {"apartments": "habitat", "hm3d": "habitat", "montezuma": "atari", "ale/": "atari"}
 """Family by how a name begins, in lower case."""
-_EXAMPLES = ("Apartments", "HM3D", "MontezumaRevenge")
+_EXAMPLES = ("Apartments", "HM3D")
 _HINT = "see `bonuslab tasks`, or use a Gymnasium id such as CartPole-v1, or 'package.module:make_env'"
 
 
 def find(name: str | MakeEnv) -> Family:
-    """The family of an environment: the user's names come first, then MiniHack's and others', then Gymnasium's."""
+    """The family of an environment: users' names come first, then those of other families, then Gymnasium's."""
     text = name_of(name)
     if text in USER_ENVIRONMENTS:
         return GYM
     for prefix, family in _PREFIXES.items():
         if text.lower().startswith(prefix):
             return _import(family, text)
+    if text.isidentifier() and find_rllib(text) is None and _is_game(text):
+        return _import("atari", text)
     try:
         minihack = _import("minihack", text)
     except InvalidInput as error:  # not installed: only its own names need it
@@ -64,6 +70,11 @@ def check_settings(name: str | MakeEnv, **settings: Any) -> None:
     find(name).check_settings(name_of(name), **settings)
 
 
+def default_preset(name: str | MakeEnv) -> str:
+    """The preset of runs on this environment that choose none."""
+    return GYM.default_preset(name) if find(name) is GYM else "laptop"
+
+
 def make_held_out_vector_env(name: str | MakeEnv, num_envs: int, **settings: Any) -> VectorEnv:
     """A vector env for evaluation: all held-out contexts, or independent randomness on an only context."""
     if find(name).many_contexts:
@@ -83,7 +94,15 @@ def _import(family: str, name: str) -> Family:
     except ModuleNotFoundError as error:
         if error.name and module.startswith(error.name):
             raise InvalidInput(f"{name!r} is a {family} environment, and this installation has none of them") from error
-        raise InvalidInput(f"{name!r} needs the Python package {error.name!r}, which is not installed") from error
+        raise InvalidInput(missing(repr(name), error)) from error
+
+
+def _is_game(name: str) -> bool:
+    """Whether the name, which might be MiniHack's or Gymnasium's too, is that of an Atari game."""
+    try:
+        return import_module("bonuslab.envs.atari.games").is_game(name)
+    except ModuleNotFoundError:  # only `ALE/` and Montezuma's Revenge are known without ale-py
+        return False
 
 
 def _unknown(name: str) -> InvalidInput:
@@ -92,5 +111,16 @@ def _unknown(name: str) -> InvalidInput:
     except ModuleNotFoundError:
         tasks = ()
     short = [task.removeprefix("MiniHack-").removesuffix("-v0") for task in tasks]
-    others = [known for known in known_names() if not known.startswith("bonuslab/")]  # those are MiniHack's again
-    return unknown("environment", name, [*short, *_EXAMPLES, *others], _HINT)
+    try:
+        games = [game.name for game in import_module("bonuslab.envs.atari.games").all_games()]
+    except ModuleNotFoundError as error:
+        if name.isidentifier():  # it may be a game
+            return InvalidInput(f"unknown environment {name!r}; {_HINT} ({missing('an Atari game', error)})")
+        games = []
+    # Our families' names are not repeated as Gymnasium's.
+    others = [known for known in known_names() if not _entry_point(known).startswith(("bonuslab.", "ale_py."))]
+    return unknown("environment", name, [*short, *games, *_EXAMPLES, *others], _HINT)
+
+
+def _entry_point(name: str) -> str:
+    return str(getattr(gym.registry.get(name), "entry_point", ""))

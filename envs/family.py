@@ -53,7 +53,7 @@ class Family(Protocol):
     """
 
     name: str
-    """`minihack`, `habitat`, `montezuma`, `gym`."""
+    """`minihack`, `habitat`, `atari`, `gym`."""
     settings: tuple[str, ...]
     """Settings a run may choose, besides the `COMMON_SETTINGS`."""
     many_contexts: bool

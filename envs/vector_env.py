@@ -33,6 +33,8 @@ class FinishedEpisode:
     """The true last observation, as copies that are never overwritten."""
     metrics: dict[str, float] = field(default_factory=dict)
     """Additional metrics of the episode, such as coverage; results report their means."""
+    seen: dict[str, frozenset[int]] = field(default_factory=dict)
+    """What the vector env has seen so far, such as `rooms`; results count the union over all runners, `rooms_ever`."""
 
 
 @dataclass(slots=True)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import sys
 
-from bonuslab.envs.minihack import suites
 from bonuslab.platform.grid.command import ExperimentCommand
 from bonuslab.platform.grid.experiment import Experiment, Scale
 from bonuslab.platform.grid.resources import TrialResources
@@ -64,7 +63,7 @@ SCALES = {
     ),
     "paper": Scale(
         "16 tasks, all bonuses of the paper, five seeds, 50 million steps each; a cluster with GPUs",
-        tasks=[task.name for task in suites["paper16"]],
+        tasks=(),  # the suite's
         bonuses=(*SECTION_4, *BASELINES),
         seeds=range(5),
         settings={"preset": "paper", "evaluate_every_steps": 5_000_000},
@@ -73,13 +72,21 @@ SCALES = {
     ),
 }
 
+
+def minihack_suites() -> dict[str, list[str]]:
+    """Names of the tasks of each suite."""
+    from bonuslab.envs.minihack import suites
+
+    return {name: [task.name for task in tasks] for name, tasks in suites.items()}
+
+
 EXPERIMENT = Experiment(
     name="minihack_grid",
     description="Global, episodic and combined bonuses on MiniHack (the paper's section 4).",
     scales=SCALES,
     default_scale="laptop",
     metric="episode_return",
-    suites={name: [task.name for task in tasks] for name, tasks in suites.items()},
+    suites=minihack_suites,
 )
 
 

@@ -21,8 +21,8 @@ from pathlib import Path
 from bonuslab.envs.contexts import parse_count
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.minihack import task as find_task
-from bonuslab.experiments.advise import parse_features, study_outcomes
 from bonuslab.experiments.value_functions import figures, page
+from bonuslab.experiments.value_functions.advice import parse_features, study_outcomes
 from bonuslab.experiments.value_functions.estimates import Estimates
 from bonuslab.experiments.value_functions.prediction import (
     Outcome,

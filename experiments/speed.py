@@ -17,7 +17,9 @@ from pathlib import Path
 from bonuslab.experiments.benchmarks.measurement import Measurement
 from bonuslab.platform.pictures.table import print_table
 
-PARTS = ("envs", "bonuses", "networks", "impala", "ddppo", "apartments")
+PARTS = ("envs", "bonuses", "networks", "training", "impala", "ray", "ddppo", "doors", "apartments")
+MODULES = {"ray": "ray_overhead"}
+"""Where the module of a part has another name."""
 HEADERS = ("measured", "ours", "peer", "unit", "ratio")
 
 
@@ -27,14 +29,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("parts", nargs="+", choices=PARTS, metavar="PART", help=f"one or more of {', '.join(PARTS)}")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions: under a minute per part")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write a list of name, ours, peer, unit, ratio")
+    parser.add_argument("--against", metavar="REVISION", help="training: also measure this revision of the project")
     arguments = parser.parse_args(argv)
+    if arguments.against and "training" not in arguments.parts:
+        parser.error("--against compares serial training: name the part `training`")
     if arguments.json and not arguments.json.resolve().parent.is_dir():
         parser.error(f"--json: the folder of {arguments.json} does not exist")
 
     measurements: list[Measurement] = []
     for part in arguments.parts:
-        module = importlib.import_module(f"bonuslab.experiments.benchmarks.{part}")
-        measurements += module.run(quick=arguments.quick)
+        module = importlib.import_module(f"bonuslab.experiments.benchmarks.{MODULES.get(part, part)}")
+        options = {"against": arguments.against} if part == "training" else {}
+        measurements += module.run(quick=arguments.quick, **options)
     print_table(HEADERS, [_row(item) for item in measurements], numbers=("ours", "peer", "ratio"))
     if arguments.json:
         arguments.json.write_text(json.dumps([item.row() for item in measurements], indent=1) + "\n")

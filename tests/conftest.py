@@ -19,6 +19,7 @@ os.environ |= {
     "RAY_gcs_server_port_wait_time_s": "300",
     "RAY_DASHBOARD_STARTUP_TIMEOUT_S": "300",
     "RAY_health_check_timeout_ms": "120000",
+    "RAY_worker_niceness": "0",
 }
 
 HERE = Path(__file__).parent

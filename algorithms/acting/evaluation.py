@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,8 @@ class Evaluation:
     def metrics(self) -> dict[str, float]:
         """Means over the episodes, including the environment's own metrics."""
         shared = set.intersection(*(set(episode.metrics) for episode in self.episodes))
+        seen: dict[str, set[int]] = {}
+        add_seen(seen, self.episodes)
         returns = np.array([episode.total_reward for episode in self.episodes])
         return {
             "episode_return_mean": float(returns.mean()),
@@ -38,7 +41,15 @@ class Evaluation:
                 for name in self.episodes[0].metrics
                 if name in shared
             },
+            **{f"{name}_ever": float(len(found)) for name, found in seen.items()},
         }
+
+
+def add_seen(total: dict[str, set[int]], episodes: Iterable[Any]) -> None:
+    """Add what the vector envs of finished episodes had `seen`, which may overlap."""
+    for episode in episodes:
+        for name, seen in episode.seen.items():
+            total.setdefault(name, set()).update(seen)
 
 
 @torch.inference_mode()

@@ -26,6 +26,7 @@ from ray.rllib.utils.metrics import (
 from bonuslab.algorithms.acting.policy_module import PolicyModule
 from bonuslab.algorithms.acting.rollout import Rollout, Stop
 from bonuslab.algorithms.data.fragment import Fragment
+from bonuslab.algorithms.learning.no_compile import no_inductor
 from bonuslab.envs.catalogue import make_vector_env
 from bonuslab.envs.vector_env import FinishedEpisode
 
@@ -62,6 +63,7 @@ class EpisodeSummary(NamedTuple):
     length: int
     won: bool
     metrics: dict[str, float] = {}  # noqa: RUF012 (never written to)
+    seen: dict[str, frozenset[int]] = {}  # noqa: RUF012 (never written to)
 
 
 class EndedEpisode:
@@ -89,7 +91,8 @@ class FragmentRunner(EnvRunner, Checkpointable):
     num_env_steps_sampled_lifetime: int
 
     def __init__(self, *, config: Any, **kwargs: Any) -> None:
-        super().__init__(config=config, **kwargs)
+        with no_inductor():
+            super().__init__(config=config, **kwargs)
         self.worker_index = self.worker_index or 0
         torch.set_num_threads(config.threads_per_runner)
         self._weights_version = 0
@@ -144,7 +147,11 @@ class FragmentRunner(EnvRunner, Checkpointable):
         self.metrics.log_value(NUM_EPISODES_LIFETIME, len(finished), reduce="lifetime_sum")
         self._episodes += [
             EpisodeSummary(
-                float(episode.total_reward), episode.length, episode.end_status == "won", dict(episode.metrics)
+                float(episode.total_reward),
+                episode.length,
+                episode.end_status == "won",
+                dict(episode.metrics),
+                dict(episode.seen),
             )
             for episode in finished
         ]

@@ -10,6 +10,7 @@ import torch
 from bonuslab.algorithms.bonuses.algebra.base import Bonus, Metrics, Scope
 from bonuslab.algorithms.bonuses.algebra.registry import register
 from bonuslab.algorithms.bonuses.algebra.setting import Setting
+from bonuslab.algorithms.bonuses.algebra.variants import varies
 from bonuslab.algorithms.bonuses.features.state_features import check_feature
 from bonuslab.algorithms.bonuses.memory.episodic_counter import EpisodicCounter
 from bonuslab.algorithms.bonuses.models.adversary import adversary
@@ -30,8 +31,9 @@ class AGAC(Bonus):
     """β, the weight of the episodic count; 0 disables it."""
     feature: str = "observation"
     """ψ of the episodic count."""
-    convention: Literal["reference", "paper"] = "reference"
-    """N_e of s_{t+1} after counting it (as released), or of s_t (the paper's equation)."""
+    convention: Literal["reference", "paper", "released"] = varies("reference", minihack="released")
+    """N_e of s_{t+1} after counting it, of s_t (the paper's equation), or of s_{t+1} counted as
+    `count.episodic(convention=released)`."""
     learning_rate: float = 3e-5
     """Of the adversary, with Adam (paper's table)."""
     loss_coefficient: float = 4e-5
@@ -53,14 +55,15 @@ class AGAC(Bonus):
 
     def setup(self, setting: Setting) -> None:
         self._adversary = adversary(setting, self.learning_rate, self.loss_coefficient)
-        self._counter = EpisodicCounter(self.feature, setting) if self.episodic_coefficient else None
+        released = self.convention == "released"
+        self._counter = EpisodicCounter(self.feature, setting, released) if self.episodic_coefficient else None
 
     def compute(self, fragment: Fragment) -> torch.Tensor:
         bonus = self._adversary.divergence(fragment).detach().clamp(min=0)  # rounding errors can be negative
         if self._counter is None:
             return bonus
         visits = self._counter.count(fragment)
-        counted = visits.following if self.convention == "reference" else visits.current  # [T, N]
+        counted = visits.current if self.convention == "paper" else visits.following  # [T, N]
         return bonus + torch.from_numpy(self.episodic_coefficient / np.sqrt(counted)).to(bonus.device)
 
     def learn(self, fragment: Fragment) -> Metrics:

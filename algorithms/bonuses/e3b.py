@@ -10,6 +10,7 @@ import torch
 from bonuslab.algorithms.bonuses.algebra.base import Bonus, Metrics
 from bonuslab.algorithms.bonuses.algebra.registry import register
 from bonuslab.algorithms.bonuses.algebra.setting import Setting
+from bonuslab.algorithms.bonuses.algebra.variants import varies
 from bonuslab.algorithms.bonuses.memory.elliptical import EpisodicElliptical
 from bonuslab.algorithms.bonuses.models.frame_encoder import frame_encoder
 from bonuslab.algorithms.bonuses.models.inverse_dynamics import inverse_dynamics
@@ -19,16 +20,14 @@ from bonuslab.algorithms.bonuses.models.shared_model import SharedModel
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.envs.errors import InvalidInput
 
-_DEFAULT_LEARNING_RATE = 1e-4
-
 
 @register("e3b")
 class E3B(Bonus):
     """b_t = φ(s_t)ᵀ [Σ_{i=t₀}^{t−1} φ(s_i)φ(s_i)ᵀ + λI]⁻¹ φ(s_t), the sum over this episode's earlier states.
 
     Earlier states keep the features they had when they were visited. One forward pass of φ serves the bonus and the
-    inverse-dynamics loss. The first step of an episode gets no bonus with "reference" (as released) and ‖φ‖²/λ with
-    "paper" (the equation).
+    inverse-dynamics loss. The first step of an episode gets no bonus with "reference" (as released for MiniHack) and
+    ‖φ‖²/λ with "paper" (the equation, and as released for Habitat).
     """
 
     ridge: float = 0.1
@@ -36,9 +35,10 @@ class E3B(Bonus):
     encoder: Literal["inverse", "random", "policy", "atari"] = "inverse"
     """φ: learnt by inverse dynamics, a fixed random network, the policy's encoder, or Montezuma's fixed random network
     on the whitened last frame."""
-    convention: Literal["reference", "paper"] = "reference"
-    learning_rate: float = _DEFAULT_LEARNING_RATE
-    """Of φ and its inverse-dynamics head; encoder=inverse only. Paper's table."""
+    convention: Literal["reference", "paper"] = varies("reference", habitat="paper")
+    """Whether the first step is paid."""
+    learning_rate: float = varies(1e-4, habitat=2.5e-4)
+    """Of φ and its inverse-dynamics head, with Adam; encoder=inverse only. Paper's table; Habitat: released code."""
 
     scope = "episodic"
     equation = "φ(s_t)ᵀ [Σ_{i<t in episode} φ(s_i)φ(s_i)ᵀ + λI]⁻¹ φ(s_t)"
@@ -47,7 +47,7 @@ class E3B(Bonus):
     def __post_init__(self) -> None:
         if not self.ridge > 0:
             raise InvalidInput(f"e3b: ridge must be positive, not {self.ridge:g}")
-        if self.encoder != "inverse" and self.learning_rate != _DEFAULT_LEARNING_RATE:
+        if self.encoder != "inverse" and self.learning_rate != type(self).learning_rate:
             raise InvalidInput(f"e3b: encoder={self.encoder} does not learn, so learning_rate has no effect")
         self.needs_policy_features = self.encoder == "policy"
 

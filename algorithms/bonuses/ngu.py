@@ -38,10 +38,10 @@ class NGU(Bonus):
 
     N_k are the k nearest features among the episode's earlier states (or all, if fewer), and d_m² is the mean of all
     these squared distances in the episode so far, including step t. b_t is 0 if the square root plus c exceeds
-    `maximum_similarity`. Details and hyperparameters follow NGU's paper from memory and third-party code; its appendix
-    was not available for checking. Notes:
+    `maximum_similarity`. Notes:
 
-    - ε is given as 1e-4 in some places and 1e-3 in others; the default is 1e-4.
+    - ε is 1e-3 in the text of NGU's paper and 1e-4 in its table of hyperparameters, as in RLE-Foundation/rllte
+      (xplore/reward/ngu.py); the default is the table's.
     - With k = 10 the similarity cannot exceed √10 + c, so a maximum of 8 has no effect; the paper gives both values.
     - The paper does not say whether d_m² persists across episodes. Ours does not, so the bonus is episodic and envs are
       independent.

@@ -10,9 +10,11 @@ import torch
 from bonuslab.algorithms.bonuses.algebra.base import Bonus, Metrics
 from bonuslab.algorithms.bonuses.algebra.registry import register
 from bonuslab.algorithms.bonuses.algebra.setting import Setting
+from bonuslab.algorithms.bonuses.algebra.variants import varies
 from bonuslab.algorithms.bonuses.features.state_features import check_feature
 from bonuslab.algorithms.bonuses.memory.episodic_counter import EpisodicCounter
 from bonuslab.algorithms.bonuses.models.forward_dynamics import forward_dynamics
+from bonuslab.algorithms.bonuses.models.optimiser import OptimiserKind
 from bonuslab.algorithms.data.fragment import Fragment
 
 
@@ -26,14 +28,17 @@ class RIDE(Bonus):
 
     feature: str = "observation"
     """ψ of the episodic count."""
-    convention: Literal["reference", "paper"] = "reference"
-    """N_e of s_{t+1} after counting it (RIDE), or of s_t (the study's equation)."""
-    forward_coefficient: float = 10.0
-    """Weight of the forward model's loss, here the norm of the error (RIDE's released code)."""
+    convention: Literal["reference", "paper", "released"] = varies("reference", minihack="released")
+    """N_e of s_{t+1} after counting it (RIDE), of s_t (the study's equation), or of s_{t+1} counted as
+    `count.episodic(convention=released)`."""
+    forward_coefficient: float = varies(10.0, minihack=1.0)
+    """Weight of the forward model's loss, here the norm of the error (RIDE's own code; MiniHack: released code)."""
     inverse_coefficient: float = 0.1
-    """Weight of the inverse model's loss (RIDE's released code)."""
+    """Weight of the inverse model's loss (RIDE's own code, released code)."""
     learning_rate: float = 1e-4
-    """Of encoder and both models, with Adam."""
+    """Of encoder and both models."""
+    optimiser: OptimiserKind = varies("adam", minihack="rmsprop")
+    """RMSProp on MiniHack: released code."""
 
     scope = "episodic"
     equation = "‖φ(s_{t+1}) − φ(s_t)‖₂ / √N_e(s_{t+1})"
@@ -44,15 +49,15 @@ class RIDE(Bonus):
 
     def setup(self, setting: Setting) -> None:
         self._model = forward_dynamics(
-            setting, "norm", self.forward_coefficient, self.inverse_coefficient, self.learning_rate
+            setting, "norm", self.forward_coefficient, self.inverse_coefficient, self.learning_rate, self.optimiser
         )
-        self._counter = EpisodicCounter(self.feature, setting)
+        self._counter = EpisodicCounter(self.feature, setting, released=self.convention == "released")
 
     def compute(self, fragment: Fragment) -> torch.Tensor:
         features = self._model.features(fragment)
         impact = (features.following - features.current).detach().norm(dim=-1)  # [T, N]
         visits = self._counter.count(fragment)
-        counted = visits.following if self.convention == "reference" else visits.current
+        counted = visits.current if self.convention == "paper" else visits.following
         return impact * torch.from_numpy(1 / np.sqrt(counted)).to(impact.device)
 
     def learn(self, fragment: Fragment) -> Metrics:

@@ -56,7 +56,7 @@ class DDPPO(FragmentAlgorithm):
                 collected = self.workers.collect()
             self._log_collected(collected)
             with self.metrics.log_time((TIMERS, LEARNER_UPDATE_TIMER)):
-                learnt = self.workers.learn()
+                learnt = self.workers.learn(self.env_steps)
         self._updates += 1
         self.metrics.aggregate([result.learner_metrics for result in learnt], key=LEARNER_RESULTS)
         self._log_bonus(mean_of_each([result.bonus_metrics for result in learnt]))
@@ -110,7 +110,7 @@ class DDPPO(FragmentAlgorithm):
             return
         self.metrics.aggregate([rollout.metrics for rollout in collected], key=ENV_RUNNER_RESULTS)
         for rollout in collected:
-            self._episodes += rollout.episodes
+            self._add_episodes(rollout.episodes)
         steps = np.array([rollout.num_steps for rollout in collected])
         full = self.config.rollout_fragment_length
         values = {

@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import torch
+from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.rllib.core.columns import Columns
 
 from bonuslab.algorithms.acting.rollout import FOLLOWING_VALUE, NEXT_VALUE, VALUE
@@ -13,6 +14,7 @@ from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.ddppo.loss import one_head, ppo_loss, two_heads
 from bonuslab.algorithms.learning.collectives import SingleProcess
 from bonuslab.algorithms.learning.learner import FragmentLearner
+from bonuslab.algorithms.networks.running_moments import connect
 
 
 class PPOLearner(FragmentLearner):
@@ -23,6 +25,11 @@ class PPOLearner(FragmentLearner):
     """
 
     collectives: SingleProcess = SingleProcess()
+
+    def build(self) -> None:
+        """Build the module; its image statistics are those of all workers."""
+        super().build()
+        connect(self.module[DEFAULT_MODULE_ID], lambda: self.collectives)
 
     def prepare(self, fragment: Fragment, tensors: dict[str, Any]) -> dict[str, Any]:
         """Advantages and targets, from the values recorded during the rollout."""

@@ -19,9 +19,9 @@ from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME
 from bonuslab.algorithms.acting.random_policy import uniform_policy
 from bonuslab.algorithms.acting.rollout import Rollout
 from bonuslab.algorithms.acting.runner import STREAMS_PER_INCARNATION, EpisodeSummary, Failure, FragmentRunner
-from bonuslab.algorithms.bonuses.reward.shared import SharedBonus
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.learning.collectives import Disconnected, Rendezvous, SingleProcess
+from bonuslab.algorithms.rllib.shared_bonus import SharedBonus
 
 
 @dataclass(frozen=True)
@@ -135,13 +135,13 @@ class DDPPOWorker(FragmentRunner):
         return Collected(self._fragment.num_steps, seconds, self.get_metrics(), self.take_episodes())
 
     @reported
-    def learn(self) -> Learnt:
-        """Compute rewards and make one update, in sync with the other replicas."""
+    def learn(self, env_steps: int = 0) -> Learnt:
+        """Compute rewards and make one update, in sync with the other replicas; schedules follow `env_steps`."""
         fragment, self._fragment = self._fragment, None
         assert fragment is not None, "learn before collect"
         rewards, bonus_metrics = self.bonus.process(fragment)
         fragment.extra |= rewards.columns
-        self.learner.learn_from(fragment)
+        self.learner.learn_from(fragment, {NUM_ENV_STEPS_SAMPLED_LIFETIME: env_steps})
         self._weights_version = self.learner._weights_seq_no
         return Learnt(self.learner.metrics.reduce(), bonus_metrics)
 

@@ -47,9 +47,9 @@ class LocalWorker:
         """Collect a rollout."""
         return [self._worker.collect()]
 
-    def learn(self) -> list[Learnt]:
+    def learn(self, env_steps: int) -> list[Learnt]:
         """Update on the rollout."""
-        return [self._worker.learn()]
+        return [self._worker.learn(env_steps)]
 
     def state(self) -> dict[str, Any]:
         """State of the learner and the bonus."""
@@ -105,12 +105,12 @@ class RemoteWorkers:
         self._ready = list(found)
         return list(found.values())
 
-    def learn(self) -> list[Learnt]:
+    def learn(self, env_steps: int) -> list[Learnt]:
         """One update by all workers that have a rollout; empty if they lost contact."""
         if not self._ready:
             return []
         self._connect(self._ready)
-        learnt = self._call_collective("learn", self._members)
+        learnt = self._call_collective("learn", self._members, env_steps)
         if learnt:
             self._failures = 0
             self._updates += 1
@@ -158,9 +158,9 @@ class RemoteWorkers:
                 self._members = alive
                 return
 
-    def _call_collective(self, method: str, workers: list[int]) -> dict[int, Any]:
+    def _call_collective(self, method: str, workers: list[int], *arguments: Any) -> dict[int, Any]:
         """Call a method that uses collectives; results of the workers that finished it."""
-        found = self._call(workers, method)
+        found = self._call(workers, method, *arguments)
         finished = {worker: result for worker, result in found.items() if not isinstance(result, Lost)}
         if len(finished) < len(workers):
             self._members = []

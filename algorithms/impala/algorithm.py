@@ -22,10 +22,10 @@ from ray.rllib.utils.metrics import (
 from ray.tune.execution.placement_groups import PlacementGroupFactory
 
 from bonuslab.algorithms.acting.runner import Failure
-from bonuslab.algorithms.bonuses.reward.client import LocalBonus, Processed, RemoteBonus
 from bonuslab.algorithms.impala.config import IMPALAConfig
 from bonuslab.algorithms.impala.learner import STATE_AFTER_UPDATE
 from bonuslab.algorithms.rllib.algorithm import FragmentAlgorithm
+from bonuslab.algorithms.rllib.bonus_client import LocalBonus, Processed, RemoteBonus
 from bonuslab.algorithms.rllib.remote import cause_of
 
 logger = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class IMPALA(FragmentAlgorithm):
     def setup(self, config: IMPALAConfig) -> None:
         """Start runners, learners and the shared bonus."""
         super().setup(config)
-        client = LocalBonus if self.config.serial else RemoteBonus
+        client = LocalBonus if self.config.local_bonus else RemoteBonus
         self.bonus: LocalBonus | RemoteBonus = client(self.config, *self.spaces[DEFAULT_MODULE_ID])
         self._fragments: list[Any] = []
         self._batches: list[Processed] = []
@@ -84,7 +84,7 @@ class IMPALA(FragmentAlgorithm):
             return
         if self.config.serial:
             self._fragments.append(self.env_runner.sample())
-            self._episodes += self.env_runner.take_episodes()
+            self._add_episodes(self.env_runner.take_episodes())
             metrics = [self.env_runner.get_metrics()]
         else:
             self._recover_runners()
@@ -94,8 +94,8 @@ class IMPALA(FragmentAlgorithm):
             for fragment, episodes, _ in results:
                 if isinstance(fragment, Failure):
                     fragment.raise_here()
-                self._fragments.append(fragment)
-                self._episodes += episodes
+                self._add_fragment(fragment)
+                self._add_episodes(episodes)
                 self._restarts = 0
             metrics = [values for _, _, values in results]
         if metrics:
@@ -104,6 +104,13 @@ class IMPALA(FragmentAlgorithm):
         while len(self._fragments) >= size:
             self.bonus.submit(self._fragments[:size])
             del self._fragments[:size]
+
+    def _add_fragment(self, fragment: ray.ObjectRef) -> None:
+        """Queue a fragment by reference, or its arrays in shared memory if the bonus is in this process."""
+        try:
+            self._fragments.append(ray.get(fragment) if self.config.local_bonus else fragment)
+        except ObjectLostError as error:
+            logger.warning("a fragment was lost with its runner: %s", type(error).__name__)
 
     def _recover_runners(self) -> None:
         """Wait for a runner to recover if all have died; RLlib restores them only between training steps."""
@@ -134,7 +141,7 @@ class IMPALA(FragmentAlgorithm):
     def _update(self, parts: list[Any]) -> None:
         self._updates += 1
         broadcast = self._updates % self.config.broadcast_interval_updates == 0
-        data = TrainingData(batches=parts) if self.config.serial else TrainingData(batch_refs=parts)
+        data = TrainingData(batches=parts) if self.config.local_bonus else TrainingData(batch_refs=parts)
         try:
             results = self.learner_group.update(
                 training_data=data, return_state=broadcast, timesteps={NUM_ENV_STEPS_SAMPLED_LIFETIME: self.env_steps}

@@ -22,8 +22,14 @@ class IMPALAConfig(FragmentConfig):
         self.fragments_per_batch = 1
         self.max_queued_batches = 4
         self.broadcast_interval_updates = 1
+        self.bonus_in_driver = False
         self.num_cpus_for_bonus = 0.0
         self.num_gpus_for_bonus = 0.0
+
+    @property
+    def local_bonus(self) -> bool:
+        """Whether the bonus is in the driver's process: it must learn there too, or batches would go through it."""
+        return self.serial or (self.bonus_in_driver and self.num_learners == 0)
 
     def envs_per_batch(self) -> int:
         """Envs per batch of a learner."""

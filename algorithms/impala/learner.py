@@ -14,10 +14,10 @@ from ray.rllib.core.learner.training_data import TrainingData
 from ray.rllib.utils.metrics import WEIGHTS_SEQ_NO
 
 from bonuslab.algorithms.acting.policy_module import NEXT_VALUE
-from bonuslab.algorithms.bonuses.reward.shared import RewardColumns
 from bonuslab.algorithms.data.fragment import Fragment, concat_envs
 from bonuslab.algorithms.impala.loss import impala_loss
 from bonuslab.algorithms.learning.learner import FragmentLearner
+from bonuslab.algorithms.rllib.shared_bonus import RewardColumns
 
 STATE_AFTER_UPDATE = "_rl_module_state_after_update"
 """Key of new weights in results, as RLlib's learner group expects."""
@@ -50,7 +50,7 @@ class IMPALALearner(FragmentLearner):
 
     def loss(self, batch: dict[str, Any], outputs: dict[str, torch.Tensor]) -> tuple[torch.Tensor, dict[str, Any]]:
         """IMPALA's loss."""
-        columns = ("behaviour_logits", "start_logits", "action", "reward", "terminated", "truncated")
+        columns = ("behaviour_log_prob", "start_log_prob", "action", "reward", "terminated", "truncated")
         return impala_loss(
             logits=outputs[Columns.ACTION_DIST_INPUTS],
             value=outputs[Columns.VF_PREDS],
@@ -60,12 +60,13 @@ class IMPALALearner(FragmentLearner):
         )
 
     def prepare(self, fragment: Fragment, tensors: dict[str, Any]) -> dict[str, torch.Tensor]:
-        """Logits of the policy before this update; those of the behaviour policy if it is the same."""
-        if self.config.clip_param is None or fragment.weights_version == self._weights_seq_no:
-            return {"start_logits": tensors["behaviour_logits"]}
-        with torch.no_grad():
-            output = self.module[DEFAULT_MODULE_ID].unwrapped().forward_train(tensors)
-        return {"start_logits": output[Columns.ACTION_DIST_INPUTS]}
+        """Log-probabilities of the actions under the behaviour policy and under the policy before this update."""
+        behaviour = start = _log_prob(tensors["behaviour_logits"], tensors["action"])
+        if self.config.clip_param is not None and fragment.weights_version != self._weights_seq_no:
+            with torch.no_grad():
+                output = self.module[DEFAULT_MODULE_ID].unwrapped().forward_train(tensors)
+            start = _log_prob(output[Columns.ACTION_DIST_INPUTS], tensors["action"])
+        return {"behaviour_log_prob": behaviour, "start_log_prob": start}
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -85,6 +86,11 @@ class IMPALALearner(FragmentLearner):
                     raise RuntimeError(f"another learner failed: {next(filter(None, texts))}")
         if own is not None:
             raise own
+
+
+def _log_prob(logits: torch.Tensor, action: torch.Tensor) -> torch.Tensor:
+    """[T, N]: log-probabilities of the actions."""
+    return torch.log_softmax(logits, -1).gather(-1, action.unsqueeze(-1)).squeeze(-1)
 
 
 def _fragment(data: TrainingData) -> Fragment:

@@ -18,6 +18,8 @@ class IMPALAResources:
     """GPUs per learner."""
     bonus_gpus: float = 0.0
     """GPUs of the bonus actor."""
+    bonus_in_driver: bool = False
+    """Compute the bonus where the driver learns instead of in an actor: one process less, and no round trip."""
     learner_threads: int = 1
     requests_per_runner: int = 1
     """Fragments requested in advance: 2 hide the latency to the driver, 1 reduces the policy lag."""
@@ -35,13 +37,14 @@ class IMPALAResources:
         return config.training(
             threads_per_learner=self.learner_threads,
             num_gpus_for_bonus=self.bonus_gpus,
+            bonus_in_driver=self.bonus_in_driver,
             max_queued_batches=self.max_queued_batches,
         )
 
 
 def laptop(cpus: int, gpus: float) -> IMPALAResources:
-    """One runner; the driver learns."""
-    return IMPALAResources()
+    """One runner; the driver learns and computes the bonus."""
+    return IMPALAResources(bonus_in_driver=True)
 
 
 def workstation(cpus: int, gpus: float) -> IMPALAResources:

@@ -22,6 +22,7 @@ from bonuslab.algorithms.data.finite import require_finite
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.data.tensors import as_tensor
 from bonuslab.algorithms.learning import malloc
+from bonuslab.algorithms.networks.states import States
 
 
 class FragmentLearner(TorchLearner):
@@ -31,6 +32,7 @@ class FragmentLearner(TorchLearner):
     """
 
     _weights_seq_no: int
+    _logging = True
 
     def build(self) -> None:
         """Build the module and its optimiser; shuffling has its own random generator."""
@@ -54,11 +56,14 @@ class FragmentLearner(TorchLearner):
         self._check_is_built()
         self.before_gradient_based_update(timesteps=timesteps or {})
         with self.together():
-            tensors = to_tensors(fragment, self._device)
+            tensors = to_tensors(fragment, self._device, self.config.bootstrap_truncated)
+            network = self.module[DEFAULT_MODULE_ID].unwrapped().network
+            tensors[Columns.OBS] = network.encoder.prepare(tensors[Columns.OBS])
             tensors |= self.prepare(fragment, tensors)
-        for _epoch in range(self.config.num_epochs):
-            for columns in self._minibatches(fragment.num_envs):
-                self._gradient_step(select_envs(tensors, columns))
+        minibatches = [part for _ in range(self.config.num_epochs) for part in self._minibatches(fragment.num_envs)]
+        for number, columns in enumerate(minibatches, 1):
+            self._logging = number == len(minibatches)  # metrics are those of the last minibatch
+            self._gradient_step(select_envs(tensors, columns))
         self._log(fragment)
         malloc.trim()
         self._weights_seq_no += 1
@@ -77,8 +82,9 @@ class FragmentLearner(TorchLearner):
     ) -> torch.Tensor:
         """The loss; logs its parts."""
         loss, parts = self.loss(batch, fwd_out)
-        for name, value in parts.items():
-            self.metrics.log_value((module_id, name), float(value), window=1)
+        if self._logging:
+            for name, value in parts.items():
+                self.metrics.log_value((module_id, name), float(value), window=1)
         return loss
 
     @contextmanager
@@ -98,7 +104,8 @@ class FragmentLearner(TorchLearner):
         self.reduce_gradients(parameters, batch["action"].numel())
         norm = self._clip(parameters)
         require_finite("gradient norm", norm)
-        self.metrics.log_value((DEFAULT_MODULE_ID, "gradient_norm"), float(norm), window=1)
+        if self._logging:
+            self.metrics.log_value((DEFAULT_MODULE_ID, "gradient_norm"), float(norm), window=1)
         self.get_optimizer(DEFAULT_MODULE_ID).step()
 
     def _clip(self, parameters: list[torch.nn.Parameter]) -> torch.Tensor:
@@ -145,15 +152,19 @@ class FragmentLearner(TorchLearner):
             self._shuffle.set_state(torch.as_tensor(state["shuffle"], dtype=torch.uint8))
 
 
-def to_tensors(fragment: Fragment, device: torch.device | str) -> dict[str, Any]:
-    """The parts of a fragment that the network and the loss need, as tensors."""
+def to_tensors(fragment: Fragment, device: torch.device | str, bootstrap_truncated: bool = True) -> dict[str, Any]:
+    """The parts of a fragment that the network and the loss need, as tensors.
+
+    Without `bootstrap_truncated` a step limit ends the episode like a terminal state.
+    """
 
     def tensor(array: Any) -> torch.Tensor:
         return as_tensor(array, device)
 
     # Only truncated episodes need the value of their final state; that of a terminated one is zero.
     step, env_index = fragment.final_index[:, 0], fragment.final_index[:, 1]
-    cut = fragment.truncated[step, env_index] & ~fragment.terminated[step, env_index]
+    terminated = fragment.terminated if bootstrap_truncated else fragment.done
+    cut = fragment.truncated[step, env_index] & ~terminated[step, env_index]
     return {
         Columns.OBS: {key: tensor(rows) for key, rows in fragment.observations.items()},
         "first": tensor(fragment.first),
@@ -164,7 +175,7 @@ def to_tensors(fragment: Fragment, device: torch.device | str) -> dict[str, Any]
         "behaviour_logits": tensor(fragment.behaviour_logits),
         "action": tensor(fragment.action),
         "reward": tensor(fragment.extra["reward"]),
-        "terminated": tensor(fragment.terminated),
+        "terminated": tensor(terminated),
         "truncated": tensor(fragment.truncated),
     }
 
@@ -178,8 +189,11 @@ def select_envs(tensors: dict[str, Any], columns: torch.Tensor) -> dict[str, Any
     place[columns] = torch.arange(len(columns), device=columns.device)
     kept = place[tensors["final_index"][:, 1]] >= 0
     index = tensors["final_index"][kept]
+    observations = tensors[Columns.OBS]
     chosen = {
-        Columns.OBS: {key: rows[:, columns] for key, rows in tensors[Columns.OBS].items()},
+        Columns.OBS: observations.of_envs(columns)
+        if isinstance(observations, States)
+        else {key: rows[:, columns] for key, rows in observations.items()},
         "state": tuple(part[:, columns] for part in tensors["state"]),
         "finals": {key: rows[kept] for key, rows in tensors["finals"].items()},
         "final_index": torch.stack([index[:, 0], place[index[:, 1]]], 1),

@@ -6,13 +6,13 @@ import torch
 from torch import Tensor
 
 
-def crop_around_agent(glyphs: Tensor, blstats: Tensor, size: int, outside: int) -> Tensor:
+def crop_around_agent(glyphs: Tensor, blstats: Tensor, size: int, outside: int, before: int | None = None) -> Tensor:
     """[B, size, size]: glyphs [B, 21, 79] around the agent, at column blstats[0] and row blstats[1].
 
-    Cells beyond the map's edge are `outside`.
+    It begins `before` cells above and left of the agent; None: centred. Cells beyond the map's edge are `outside`.
     """
     height, width = glyphs.shape[1:]
-    reach = torch.arange(size, device=glyphs.device) - size // 2
+    reach = torch.arange(size, device=glyphs.device) - (size // 2 if before is None else before)
     rows = blstats[:, 1, None] + reach  # [B, size]
     columns = blstats[:, 0, None] + reach
     cells = rows.clamp(0, height - 1)[:, :, None] * width + columns.clamp(0, width - 1)[:, None, :]

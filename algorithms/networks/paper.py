@@ -1,4 +1,4 @@
-"""The paper's MiniHack encoder, written out literally (its appendix; sizes as in `REFERENCE.md`).
+"""The paper's MiniHack encoder, written out literally (its appendix, and facebookresearch/e3b: src/models.py).
 
 Four trunks: the whole map, a 9 × 9 crop around the agent, the stats, and the message. Interpretation of the text:
 
@@ -6,8 +6,9 @@ Four trunks: the whole map, a 9 × 9 crop around the agent, the stats, and the m
 - The message's "two fully-connected layers of 128 hidden units and ReLU" are 320 → 128, ReLU, 128 → 64: the size of the
   concatenation requires 64 outputs. Its first convolution has 32 input channels (the character embedding), not 64.
 - The stats are not scaled: always finite, but not small.
-- Not specified by the paper, and ours: a ReLU after each convolution of the message, none after its last layer, and
-  glyph 0 beyond the map's edge in the crop.
+- As released, and not in the paper: the crop is off centre by one cell (offsets −5 … +3), the embedding of NUL, which
+  pads messages, is zero, a ReLU follows each convolution of the message and none its last layer, and glyph 0 lies
+  beyond the map's edge in the crop. The family `paper-centred` has the crop of the paper's text (−4 … +4).
 
 `paper_fast.py` computes the same function and gradients in a fraction of the time; this file is its reference in tests,
 and runs on GPUs.
@@ -24,6 +25,10 @@ from bonuslab.algorithms.networks.encoder import Encoder, Observations
 
 GLYPH_SIZE = 64
 CROP = 9
+CROP_BEFORE = 5
+"""Cells of the crop above and left of the agent: one more than half, as released."""
+GLYPHS = 5976
+"""NetHack's MAX_GLYPH; NLE's observation space includes it, but no cell ever shows it."""
 FILTERS = (16, 16, 16, 16, 8)
 CHARACTER_SIZE = 32
 MESSAGE_MAPS = 64
@@ -35,17 +40,18 @@ class PlainPaperEncoder(Encoder):
     """The definition: glyph embedding, four trunks, two fully-connected layers of 1024."""
 
     output_size = HIDDEN
+    crop_before = CROP_BEFORE
 
     def __init__(self, observation_space: gym.spaces.Dict) -> None:
         super().__init__()
         glyphs, blstats = observation_space["glyphs"], observation_space["blstats"]
         height, width = glyphs.shape  # type: ignore[misc]
         self.map_size = height * width * FILTERS[-1]
-        self.glyph_embedding = nn.Embedding(int(glyphs.high.max()) + 1, GLYPH_SIZE)  # type: ignore[attr-defined]
+        self.glyph_embedding = nn.Embedding(GLYPHS, GLYPH_SIZE)
         self.map = _map_trunk()
         self.crop = _map_trunk()
         self.blstats = nn.Sequential(nn.Linear(blstats.shape[0], 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU())  # type: ignore[index]
-        self.character_embedding = nn.Embedding(256, CHARACTER_SIZE)
+        self.character_embedding = nn.Embedding(256, CHARACTER_SIZE, padding_idx=0)
         self.message = _message_trunk()
         self.join = nn.Linear(self.map_size + CROP * CROP * FILTERS[-1] + 64 + 64, HIDDEN)
         self.hidden = nn.Linear(HIDDEN, HIDDEN)
@@ -53,7 +59,7 @@ class PlainPaperEncoder(Encoder):
     def forward(self, observations: Observations) -> Tensor:
         """[B, 1024]."""
         glyphs, blstats = observations["glyphs"].long(), observations["blstats"]
-        crop = crop_around_agent(glyphs, blstats, CROP, OUTSIDE)
+        crop = crop_around_agent(glyphs, blstats, CROP, OUTSIDE, self.crop_before)
         characters = self.character_embedding(observations["message"].long())  # [B, 256, 32]
         parts = [
             _flat(self.map(self.glyph_embedding(glyphs).permute(0, 3, 1, 2))),

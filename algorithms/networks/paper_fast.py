@@ -33,6 +33,7 @@ STONE = 2359
 """The glyph of solid rock and of unseen cells. Any other glyph would be correct too, but slower."""
 FEWEST_TO_COMPARE = 64
 """In smaller batches, as in acting, encoding crops is faster than comparing them."""
+KEYS = ("glyphs", "blstats", "message")
 _BATCH_QUANTUM = 4
 """Batches are padded to a multiple of this: oneDNN compiles a convolution for every new shape."""
 
@@ -48,7 +49,7 @@ class _Blank(NamedTuple):
     """[1024]: its contribution to the layer after the concatenation; None if gradients are needed."""
 
 
-@register_family("paper", core_size=1024, check=needs_keys("glyphs", "blstats", "message"))
+@register_family("paper", core_size=1024, check=needs_keys(*KEYS))
 class PaperEncoder(PlainPaperEncoder):
     """The paper's encoder, with the optimisations above on the CPU."""
 
@@ -68,7 +69,9 @@ class PaperEncoder(PlainPaperEncoder):
         blank = self._blank()
         differences = [self._region(maps, region, blank) for region in regions]
         others = [
-            per_distinct(self._crop, crop_around_agent(glyphs, blstats, CROP, OUTSIDE), FEWEST_TO_COMPARE),
+            per_distinct(
+                self._crop, crop_around_agent(glyphs, blstats, CROP, OUTSIDE, self.crop_before), FEWEST_TO_COMPARE
+            ),
             self.blstats(blstats.to(self.join.weight.dtype)),
             per_distinct(self._message, messages),
         ]
@@ -166,6 +169,13 @@ class PaperEncoder(PlainPaperEncoder):
 
     def _blank_weights(self) -> list[Tensor]:
         return [self.glyph_embedding.weight, *self.map.parameters(), self.join.weight]
+
+
+@register_family("paper-centred", core_size=1024, check=needs_keys(*KEYS))
+class CentredPaperEncoder(PaperEncoder):
+    """The same with the agent in the middle of the crop, as the paper describes it."""
+
+    crop_before = CROP // 2
 
 
 def _convolutions(trunk: nn.Sequential) -> list[nn.Conv2d]:

@@ -1,4 +1,4 @@
-"""Preprocess images and GPS and compass observations for networks."""
+"""Preprocess images, GPS, compass and previous action for networks."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from bonuslab.envs.errors import InvalidInput
 _CHANNELS_LAST = ("rgb", "depth")  # [H, W, channels]
 _CHANNELS_FIRST = ("frames",)  # [channels, H, W]
 _POSE = ("gps", "compass")
+_PREVIOUS_ACTION = "previous_action"
 _POSE_SIZE = 32
 _BLOCK = 16
 """Images converted at once on a CPU, so that intermediate results stay in its cache: 2 to 4 times faster."""
@@ -77,6 +78,20 @@ class Pose(nn.Module):
             rows = observations[key].to(layer.weight.dtype)  # type: ignore[arg-type]
             parts.append(layer(torch.cat([rows.cos(), rows.sin()], 1) if key == "compass" else rows))
         return parts
+
+
+class PreviousAction(nn.Module):
+    """The previous action [1], if present, embedded in 32 features (as in DD-PPO); 0 at the start of an episode."""
+
+    def __init__(self, observation_space: gym.spaces.Dict) -> None:
+        super().__init__()
+        space = observation_space.spaces.get(_PREVIOUS_ACTION)
+        self.embedding = None if space is None else nn.Embedding(int(np.max(space.high)) + 1, _POSE_SIZE)  # type: ignore[attr-defined]
+        self.size = 0 if space is None else _POSE_SIZE
+
+    def forward(self, observations: Observations) -> list[Tensor]:
+        """[B, 32], or nothing."""
+        return [] if self.embedding is None else [self.embedding(observations[_PREVIOUS_ACTION][:, 0].long())]
 
 
 def _channels_first(key: str, shape: tuple[int, ...]) -> tuple[int, ...]:

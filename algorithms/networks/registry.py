@@ -38,7 +38,7 @@ class Family:
 AUTO = "auto"
 _PREFERRED = {
     "small": {"glyphs", "blstats", "message"},
-    "pixels-small": {"rgb", "depth", "gps", "compass"},
+    "pixels-small": {"rgb", "depth", "gps", "compass", "previous_action"},
     "atari": {"frames", "room", "position"},
 }
 """Families that `auto` chooses where an environment shows nothing but these keys and the family can read them."""

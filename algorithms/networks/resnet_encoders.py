@@ -1,12 +1,15 @@
 """The `resnet50` family of the paper's Habitat experiments, and the smaller `resnet9` for CPUs.
 
-As in DD-PPO: images at half size, a ResNet with group norm, a 3 × 3 convolution to 2,048 features, a fully-connected
-layer of 512; GPS and compass as 32 features each; an LSTM with two layers of 512. Interpretation of the text, and ours:
+As in DD-PPO (habitat-baselines, rl/ddppo/policy/resnet_policy.py, and facebookresearch/e3b): images at half size,
+normalised by their running mean and variance, a ResNet with group norm, a 3 × 3 convolution to 2,048 features, a
+fully-connected layer of 512. Then, as released:
 
-- GPS and compass join before the layer of 512, not after it, so that the encoder φ of the bonuses has the 512 features
-  that the inverse-dynamics head (2 · 512 → 256 → 4) needs, and equals the policy's encoder up to the last layer.
-- DD-PPO normalises images by a running mean and feeds the last action to the policy. Neither is in the paper, and the
-  first would make acting and learning use different networks. Both are left out.
+- `resnet50`, the policy: GPS, compass and previous action join as 32 features each, so that the LSTM (two layers of
+  512) has 608 inputs.
+- `resnet50-bonus`, the encoder φ of E3B and ICM and both networks of RND and NovelD: GPS and compass join, and three
+  layers of 512 take the place of the LSTM, the last of them linear.
+
+`resnet9` is ours: GPS and compass join before its only fully-connected layer, and images are not normalised.
 """
 
 from __future__ import annotations
@@ -18,18 +21,19 @@ import torch
 from torch import Tensor, nn
 
 from bonuslab.algorithms.networks.encoder import Encoder, Observations
-from bonuslab.algorithms.networks.pixels import Images, Pose
+from bonuslab.algorithms.networks.pixels import Images, Pose, PreviousAction
 from bonuslab.algorithms.networks.registry import register_family
 from bonuslab.algorithms.networks.resnet import BasicBlock, Bottleneck, ResNet
+from bonuslab.algorithms.networks.running_moments import RunningMoments
 
 CORE_SIZE = 512
 CORE_LAYERS = 2
 IMAGE_SIZE = 2048
-"""Image features, before GPS and compass join."""
+"""Image features before the first fully-connected layer."""
 
 
-class ResNetEncoder(Encoder):
-    """Images through a ResNet, joined with GPS and compass in one fully-connected layer."""
+class ResNetTrunk(nn.Module):
+    """Images through a ResNet and a compressing convolution."""
 
     def __init__(
         self,
@@ -39,38 +43,90 @@ class ResNetEncoder(Encoder):
         base_planes: int,
         shrink: int,
         image_size: int,
-        output_size: int,
+        normalise: bool,
     ) -> None:
-        """`shrink` is the downscaling of images; `image_size` and `output_size` are numbers of features."""
+        """`shrink` is the downscaling of images, `image_size` the (approximate) number of features."""
         super().__init__()
-        self.output_size = output_size
         self.images = Images(observation_space)
-        self.pose = Pose(observation_space)
         self.shrink = nn.AvgPool2d(shrink) if shrink > 1 else nn.Identity()
+        self.normalise = RunningMoments(self.images.channels) if normalise else nn.Identity()
         self.backbone = ResNet(self.images.channels, block, blocks, base_planes)
         cells = _ceil(self.images.height // shrink, 32) * _ceil(self.images.width // shrink, 32)
         maps = max(round(image_size / cells), 1)
         self.compression = nn.Sequential(
             nn.Conv2d(self.backbone.channels, maps, 3, padding=1, bias=False), nn.GroupNorm(1, maps), nn.ReLU()
         )
-        self.join = nn.Linear(maps * cells + self.pose.size, output_size)
+        self.size = maps * cells
 
-    def forward(self, observations: Observations) -> Tensor:
-        """[B, output_size]."""
-        seen = self.compression(self.backbone(self.shrink(self.images(observations, self.join.weight.dtype))))
-        return self.join(torch.cat([seen.flatten(1), *self.pose(observations)], dim=1)).relu()
+    def forward(self, observations: Observations, dtype: torch.dtype) -> Tensor:
+        """[B, size]."""
+        images = self.normalise(self.shrink(self.images(observations, dtype)))
+        return self.compression(self.backbone(images)).flatten(1)
 
 
 @register_family("resnet50", core_size=CORE_SIZE, core_layers=CORE_LAYERS, check=Images)
-def resnet50(observation_space: gym.spaces.Dict) -> Encoder:
-    """ResNet-50 with 32 base planes: the paper's."""
-    return ResNetEncoder(observation_space, Bottleneck, (3, 4, 6, 3), 32, 2, IMAGE_SIZE, CORE_SIZE)
+class HabitatEncoder(Encoder):
+    """The policy's encoder: 512 visual features, then GPS, compass and previous action."""
+
+    def __init__(self, observation_space: gym.spaces.Dict) -> None:
+        super().__init__()
+        self.trunk = _resnet50_trunk(observation_space)
+        self.visual = nn.Linear(self.trunk.size, CORE_SIZE)
+        self.others = nn.ModuleList([Pose(observation_space), PreviousAction(observation_space)])
+        self.output_size = CORE_SIZE + sum(part.size for part in self.others)  # type: ignore[misc]
+
+    def forward(self, observations: Observations) -> Tensor:
+        """[B, 608]."""
+        seen = self.visual(self.trunk(observations, self.visual.weight.dtype)).relu()
+        return torch.cat([seen, *(row for part in self.others for row in part(observations))], dim=1)
+
+
+@register_family("resnet50-bonus", core_size=CORE_SIZE, core_layers=CORE_LAYERS, check=Images)
+class HabitatBonusEncoder(Encoder):
+    """The bonuses' encoder: 512 visual features joined with GPS and compass, and three layers of 512."""
+
+    output_size = CORE_SIZE
+
+    def __init__(self, observation_space: gym.spaces.Dict) -> None:
+        super().__init__()
+        self.trunk = _resnet50_trunk(observation_space)
+        self.visual = nn.Linear(self.trunk.size, CORE_SIZE)
+        self.pose = Pose(observation_space)
+        self.layers = nn.Sequential(
+            nn.Linear(CORE_SIZE + self.pose.size, CORE_SIZE),
+            nn.ReLU(),
+            nn.Linear(CORE_SIZE, CORE_SIZE),
+            nn.ReLU(),
+            nn.Linear(CORE_SIZE, CORE_SIZE),
+        )
+
+    def forward(self, observations: Observations) -> Tensor:
+        """[B, 512]."""
+        seen = self.visual(self.trunk(observations, self.visual.weight.dtype)).relu()
+        return self.layers(torch.cat([seen, *self.pose(observations)], dim=1))
 
 
 @register_family("resnet9", core_size=256, check=Images)
-def resnet9(observation_space: gym.spaces.Dict) -> Encoder:
+class SmallResNetEncoder(Encoder):
     """One basic block per stage with 16 base planes, for images of about 64 × 64 on a CPU (ours)."""
-    return ResNetEncoder(observation_space, BasicBlock, (1, 1, 1, 1), 16, 1, 512, 256)
+
+    output_size = 256
+
+    def __init__(self, observation_space: gym.spaces.Dict) -> None:
+        super().__init__()
+        self.trunk = ResNetTrunk(observation_space, BasicBlock, (1, 1, 1, 1), 16, 1, 512, normalise=False)
+        self.pose = Pose(observation_space)
+        self.join = nn.Linear(self.trunk.size + self.pose.size, self.output_size)
+
+    def forward(self, observations: Observations) -> Tensor:
+        """[B, 256]."""
+        seen = self.trunk(observations, self.join.weight.dtype)
+        return self.join(torch.cat([seen, *self.pose(observations)], dim=1)).relu()
+
+
+def _resnet50_trunk(observation_space: gym.spaces.Dict) -> ResNetTrunk:
+    """ResNet-50 with 32 base planes on images of half size: the paper's."""
+    return ResNetTrunk(observation_space, Bottleneck, (3, 4, 6, 3), 32, 2, IMAGE_SIZE, normalise=True)
 
 
 def _ceil(number: int, divisor: int) -> int:

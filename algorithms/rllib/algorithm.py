@@ -18,10 +18,11 @@ from ray.rllib.utils.metrics import (
     NUM_ENV_STEPS_SAMPLED_LIFETIME,
 )
 
-from bonuslab.algorithms.acting.evaluation import evaluate_modes
+from bonuslab.algorithms.acting.evaluation import add_seen, evaluate_modes
 from bonuslab.algorithms.acting.policy_module import PolicyModule
 from bonuslab.algorithms.acting.runner import EpisodeSummary
 from bonuslab.algorithms.learning.checkpoint import seal, verify
+from bonuslab.algorithms.learning.no_compile import no_inductor
 from bonuslab.algorithms.rllib.config import FragmentConfig
 from bonuslab.algorithms.rllib.serial import no_object_store
 from bonuslab.algorithms.rllib.telemetry import Telemetry
@@ -55,10 +56,11 @@ class FragmentAlgorithm(Algorithm):
         if not config.serial:
             # RLlib hides why a remote runner failed to start, so check the environment's settings here.
             make_vector_env(config.env, 1, seed=config.seed or 0, **config.env_config).close()
-        with no_object_store():
+        with no_object_store(), no_inductor():
             super().setup(config)
         self._telemetry = Telemetry(self.config)
         self._episodes: deque[EpisodeSummary] = deque(maxlen=self.config.metrics_num_episodes_for_smoothing)
+        self._seen: dict[str, set[int]] = {}
         self._updates = 0
 
     def step(self) -> dict[str, Any]:
@@ -71,9 +73,15 @@ class FragmentAlgorithm(Algorithm):
         for name, value in metrics.items():
             self.metrics.log_value((BONUS_RESULTS, name), value, window=20)
 
+    def _add_episodes(self, episodes: Sequence[EpisodeSummary]) -> None:
+        """Take over the episodes that a runner has finished, and what it has seen."""
+        self._episodes += episodes
+        add_seen(self._seen, episodes)
+
     def _log_episodes(self) -> None:
-        """Log means over recent episodes of all runners; RLlib keeps only those of one iteration."""
-        for place, value in episode_means(list(self._episodes)).items():
+        """Log means over recent episodes of all runners (RLlib keeps only those of one iteration) and what was seen."""
+        counts = {(EPISODE_METRICS, f"{name}_ever"): float(len(seen)) for name, seen in self._seen.items()}
+        for place, value in (episode_means(list(self._episodes)) | counts).items():
             self.metrics.log_value((ENV_RUNNER_RESULTS, *place), value, window=1)
 
     @property
@@ -94,9 +102,9 @@ class FragmentAlgorithm(Algorithm):
         return module
 
     def get_state(self, *arguments: Any, **options: Any) -> dict[str, Any]:
-        """RLlib's state (in serial mode including episodes in progress), the number of updates and recent episodes."""
+        """RLlib's state (in serial mode including episodes in progress), updates, recent episodes and what was seen."""
         state = super().get_state(*arguments, **options)
-        return state | {"updates": self._updates, "episodes": list(self._episodes)}
+        return state | {"updates": self._updates, "episodes": list(self._episodes), "seen": self._seen}
 
     def set_state(self, state: dict[str, Any]) -> None:
         """The inverse of `get_state`."""
@@ -104,6 +112,7 @@ class FragmentAlgorithm(Algorithm):
         if "updates" in state:
             self._updates = state["updates"]
             self._episodes = deque(state["episodes"], maxlen=self._episodes.maxlen)
+            self._seen = {name: set(seen) for name, seen in state["seen"].items()}
 
     def save_to_path(self, path: str | Path | None = None, **options: Any) -> str:
         """Write RLlib's checkpoint and seal it with checksums."""
@@ -125,6 +134,17 @@ class FragmentAlgorithm(Algorithm):
         with no_object_store() if self.config.serial else nullcontext():
             super().restore_from_path(path, *arguments, **options)
 
+    def describe_resume(self) -> str:
+        """After `restore_from_path`: whether episodes in progress continue, in a few words."""
+        if not self.config.serial:
+            return "runners on Ray begin new episodes"
+        restarted = getattr(self.env_runner.env, "restarted", None)  # [N] bool: envs that could not replay theirs
+        if restarted is None or not restarted.any():
+            return "episodes in progress continue exactly"
+        return (
+            f"{restarted.sum()} of {len(restarted)} episodes begin anew, because {self.config.env} did not repeat them"
+        )
+
 
 def episode_means(episodes: Sequence[EpisodeSummary]) -> dict[tuple[str, ...], float]:
     """Means over episodes, by path in RLlib's results."""
@@ -137,6 +157,5 @@ def episode_means(episodes: Sequence[EpisodeSummary]) -> dict[tuple[str, ...], f
     }
     for name in episodes[-1].metrics:
         values = [episode.metrics[name] for episode in episodes if name in episode.metrics]
-        # Lifetime counts only grow; each worker has its own, and the largest is reported.
-        means[EPISODE_METRICS, name] = float(np.max(values) if name.endswith("_ever") else np.mean(values))
+        means[EPISODE_METRICS, name] = float(np.mean(values))
     return means

@@ -15,6 +15,7 @@ from bonuslab.algorithms import extensions
 from bonuslab.algorithms.acting.policy_module import PolicyModule
 from bonuslab.algorithms.acting.runner import FragmentRunner
 from bonuslab.algorithms.bonuses import Bonus, parse
+from bonuslab.algorithms.learning.no_compile import Adam, RMSprop
 from bonuslab.algorithms.networks import families
 from bonuslab.algorithms.rllib.honoured import refuse_unsupported
 from bonuslab.algorithms.rllib.hyperparameters import Hyperparameters, specs_of
@@ -103,14 +104,14 @@ class FragmentConfig(AlgorithmConfig):
     def make_optimiser(self, parameters: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
         """The policy's optimiser: RMSProp or Adam."""
         if self.optimiser == "rmsprop":
-            return torch.optim.RMSprop(
+            return RMSprop(
                 parameters,
                 lr=self.initial_lr,
                 alpha=self.rmsprop_smoothing,
                 eps=self.rmsprop_epsilon,
                 momentum=self.rmsprop_momentum,
             )
-        return torch.optim.Adam(parameters, lr=self.initial_lr, eps=self.adam_epsilon)
+        return Adam(parameters, lr=self.initial_lr, eps=self.adam_epsilon, fused=True)
 
     def needs_policy_features(self) -> bool:
         """Whether the bonus reads the policy's features."""
@@ -120,8 +121,18 @@ class FragmentConfig(AlgorithmConfig):
         """Envs per batch of a learner."""
         return self.num_envs_per_env_runner
 
+    def build_algo(self, *arguments: Any, **options: Any) -> Any:
+        """Build the algorithm; its settings are checked first, because RLlib drops those that are -1 on the way."""
+        self.hyperparameters.check()
+        return super().build_algo(*arguments, **options)
+
     def validate(self) -> None:
         """Check all settings before anything starts."""
+        if (self.serial or self.num_env_runners == 0) and (self.num_learners or self.num_env_runners):
+            raise InvalidInput(
+                f"num_env_runners={self.num_env_runners} and num_learners={self.num_learners} do not fit: "
+                "run_serially() and num_env_runners=0 sample and learn in this process"
+            )
         if self.num_env_runners == 0 and not self.serial and not self.in_evaluation:
             self.run_serially()  # what RLlib means by it: sample and learn in this process
         self.hyperparameters.check()
@@ -192,6 +203,8 @@ class FragmentConfig(AlgorithmConfig):
                 reward_clip=self.reward_clip,
                 updates=self.bonus_updates,
                 network=self.bonus_network or self.network,
+                variant=self.bonus_variant,
+                grad_clip=self.bonus_grad_clip,
                 seed=self.seed or 0,
                 device=str(device or "cpu"),
             )

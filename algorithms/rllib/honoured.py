@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ray._common.deprecation import DEPRECATED_VALUE
 from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
 from ray.rllib.callbacks.callbacks import RLlibCallback
+from ray.rllib.core import DEFAULT_MODULE_ID
 
 from bonuslab.algorithms.acting.policy_module import PolicyModule
 from bonuslab.envs.errors import InvalidInput
@@ -19,7 +21,7 @@ HONOURED = {
     # learners
     *("num_learners", "num_gpus_per_learner", "num_cpus_per_learner", "custom_resources_per_learner", "local_gpu_idx"),
     *("gamma", "lr", "grad_clip", "grad_clip_by", "num_epochs", "minibatch_size", "_train_batch_size_per_learner"),
-    *("_learner_connector", "add_default_connectors_to_learner_pipeline", "_learner_class", "_rl_module_spec"),
+    *("_learner_connector", "_learner_class", "_rl_module_spec"),
     # evaluation, callbacks, reporting
     *("evaluation_interval", "evaluation_duration", "in_evaluation", "metrics_num_episodes_for_smoothing"),
     *("min_time_s_per_iteration", "min_train_timesteps_per_iteration", "min_sample_timesteps_per_iteration"),
@@ -34,8 +36,10 @@ HONOURED = {
     *("env_runner_health_probe_timeout_s", "env_runner_restore_timeout_s"),
     # RLlib's own bookkeeping
     *("_is_frozen", "_validate_config", "_use_msgpack_checkpoints", "_dont_auto_sync_env_runner_states", "_is_atari"),
-    *("policies", "policy_mapping_fn", "enable_rl_module_and_learner", "enable_env_runner_and_connector_v2"),
+    *("policies", "policy_mapping_fn"),
 }
+CALLBACKS = sorted(name.removeprefix("callbacks_") for name in HONOURED if name.startswith("callbacks_on_"))
+"""The methods of `RLlibCallback` that are called."""
 _HINTS = {
     "_env_to_module_connector": "fragments go to the network as they are; wrap the environment instead",
     "_module_to_env_connector": "actions go to the environment as they are; wrap the environment instead",
@@ -43,10 +47,15 @@ _HINTS = {
     "model": "choose a network with training(network=…), or register one with @bl.network",
     "train_batch_size": "set train_batch_size_per_learner, or rollout_fragment_length and num_envs_per_env_runner",
     "evaluation_config": "evaluation plays held-out contexts, greedy and sampled",
+    "add_default_connectors_to_learner_pipeline": "RLlib's pieces work on its episodes, and there are none here",
+    "enable_rl_module_and_learner": "there is no old API stack here",
+    "enable_env_runner_and_connector_v2": "there is no old API stack here",
     "shuffle_batch_per_epoch": "with num_minibatches > 1 environments are always shuffled",
     "clip_rewards": "set reward_clip",
 }
-_UNUSED_CALLBACKS = ("on_episode_created", "on_episode_start", "on_episode_step", "on_sample_end")
+_UNUSED_CALLBACKS = [
+    name for name in vars(RLlibCallback) if name.startswith("on_") and f"callbacks_{name}" not in HONOURED
+]
 
 
 def refuse_unsupported(config: Any) -> None:
@@ -58,6 +67,9 @@ def refuse_unsupported(config: Any) -> None:
         if not _same(getattr(config, name), default):
             hint = f": {_HINTS[name]}" if name in _HINTS else ""
             raise InvalidInput(f"{_algorithm(config)} does not use RLlib's setting {name.lstrip('_')}{hint}")
+    if set(config.policies) != {DEFAULT_MODULE_ID}:
+        raise InvalidInput(f"{_algorithm(config)} trains one policy, not {', '.join(sorted(config.policies))}")
+    _check_schedule(config.lr)
     spec = config._rl_module_spec
     if spec is not None and not issubclass(getattr(spec, "module_class", None) or PolicyModule, PolicyModule):
         raise InvalidInput(
@@ -67,8 +79,16 @@ def refuse_unsupported(config: Any) -> None:
     for name in _UNUSED_CALLBACKS:
         if any(getattr(found, name) is not getattr(RLlibCallback, name) for found in classes):
             raise InvalidInput(
-                f"{_algorithm(config)} never calls {name}: it has whole fragments, no episodes; use on_episode_end"
+                f"{_algorithm(config)} never calls {name}; use one of {', '.join(CALLBACKS)} (steps are in fragments, "
+                "not in RLlib's episodes)"
             )
+
+
+def _check_schedule(lr: Any) -> None:
+    """Check the rates of [[env_steps, lr], …]; RLlib checks the form."""
+    for _, rate in lr if isinstance(lr, list | tuple) else ():
+        if not (math.isfinite(rate) and rate >= 0):
+            raise InvalidInput(f"invalid lr={lr!r}; rates must be 0 or more")
 
 
 def _same(value: Any, default: Any) -> bool:

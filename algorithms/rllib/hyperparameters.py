@@ -87,6 +87,11 @@ class Hyperparameters:
     gamma: float = hyperparameter(0.99, "discount factor", _TABLE, high=1)
     entropy_coeff: float = hyperparameter(0.005, "weight of the entropy in the loss", _TABLE)
     vf_loss_coeff: float = hyperparameter(0.5, "weight of the value loss ½ (target − V)²", _TABLE)
+    bootstrap_truncated: bool = hyperparameter(
+        False,
+        "whether returns continue beyond a step limit, with the value of the final state",
+        "released code: a step limit ends the episode",
+    )
     lambda_: float = hyperparameter(1.0, "λ of V-trace or GAE", "IMPALA: 1", high=1)
     rollout_fragment_length: int = hyperparameter(80, "steps per fragment and env", _TABLE, low=1, high=2**20)
     num_envs_per_env_runner: int = hyperparameter(
@@ -113,6 +118,14 @@ class Hyperparameters:
         1.0, "weight of the (normalised) bonus in the reward", "paper, tables of E3B, RND, NovelD and AGAC"
     )
     reward_clip: float | None = hyperparameter(1.0, "clip of the total reward", "released code", above=0)
+    bonus_variant: Literal["ours", "minihack", "habitat"] = hyperparameter(
+        "minihack",
+        "whose details bonuses follow where an expression sets none: ours, or the authors' MiniHack or Habitat program",
+        "released code",
+    )
+    bonus_grad_clip: float = hyperparameter(
+        40.0, "maximum gradient norm of each bonus network", "released code", above=0
+    )
     bonus_updates: int = hyperparameter(1, "updates of the bonus models per fragment", "released code", low=1)
     bonus_network: str | None = hyperparameter(
         None, "network family of the bonus models; none: the policy's", _ARCHITECTURE

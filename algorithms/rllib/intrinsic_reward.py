@@ -38,6 +38,8 @@ class IntrinsicReward(FragmentConnector):
         network: str,
         seed: int,
         reward_clip: float | None,
+        variant: str = "ours",
+        grad_clip: float = 40.0,
         device: str = "cpu",
         **model: Any,
     ) -> None:
@@ -45,7 +47,13 @@ class IntrinsicReward(FragmentConnector):
         super().__init__(input_observation_space, input_action_space)
         self._expression = expression
         self._reward_clip = reward_clip
-        self._build: dict[str, Any] = {"network": network, "seed": seed, "device": device}
+        self._build: dict[str, Any] = {
+            "network": network,
+            "seed": seed,
+            "variant": variant,
+            "grad_clip": grad_clip,
+            "device": device,
+        }
         self._model_arguments = model
         self._model: IntrinsicModel | None = None
 

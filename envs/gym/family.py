@@ -37,6 +37,10 @@ class GymFamily:
         """`cartpole` is `CartPole-v1`; a class or function is `module:name`."""
         return _maker(name).name
 
+    def default_preset(self, name: str | MakeEnv) -> str:
+        """`minigrid` for MiniGrid and BabyAI, `classic` for others."""
+        return "minigrid" if _maker(name).name.lower().startswith(("minigrid-", "babyai-")) else "classic"
+
     def check_settings(self, name: str | MakeEnv, **settings: Any) -> None:
         """Make one environment with these settings: its constructor and its spaces are the check."""
         maker = _maker(name)

@@ -17,13 +17,20 @@ from typing import Any
 import gymnasium as gym
 
 from bonuslab.envs.errors import InvalidInput, check_integer, unknown
+from bonuslab.envs.extras import missing
 from bonuslab.envs.gym.registry import USER_ENVIRONMENTS
 from bonuslab.envs.vector_env import EnvError
 
 OWN_SETTINGS = ("max_episode_steps", "won")
 """Settings that are ours; all others are keyword arguments of the environment."""
-os.environ.setdefault("SDL_AUDIODRIVER", "dummy")  # pygame draws CartPole; without it, it complains of missing sound
-_PACKAGES = {"minigrid-": "minigrid", "babyai-": "minigrid", "ale/": "ale_py"}
+_QUIET_PYGAME = {"SDL_AUDIODRIVER": "dummy", "SDL_VIDEODRIVER": "dummy", "PYGAME_HIDE_SUPPORT_PROMPT": "1"}
+"""Environment variables of pygame, which draws CartPole: without them it complains of missing sound and screens."""
+gym.register(
+    "StatelessCartPole-v1",
+    entry_point="bonuslab.envs.gym.stateless_cartpole:StatelessCartPole",
+    max_episode_steps=500,  # as CartPole-v1
+)
+_PACKAGES = {"minigrid-": "minigrid", "babyai-": "minigrid"}
 """Packages that register ids when they are imported, by how those ids begin."""
 
 
@@ -47,6 +54,8 @@ class Maker:
         """An environment that draws RGB pictures, if it can."""
         modes = getattr(self.target, "metadata", {}).get("render_modes", ["rgb_array"])
         if "rgb_array" in modes and "render_mode" not in settings:
+            for variable, value in _QUIET_PYGAME.items():
+                os.environ.setdefault(variable, value)
             try:
                 return self.make({**settings, "render_mode": "rgb_array"})
             except (InvalidInput, EnvError):
@@ -89,7 +98,7 @@ class Maker:
 
 def find_maker(name: str) -> Maker | None:
     """The environment called `name`: the user's, Gymnasium's, `module:attribute`, or RLlib's."""
-    for find in (find_registered, find_gymnasium, _find_imported, _find_rllib):
+    for find in (find_registered, find_gymnasium, _find_imported, find_rllib):
         maker = find(name)
         if maker is not None:
             return maker
@@ -112,7 +121,7 @@ def find_gymnasium(name: str) -> Maker | None:
         try:
             import_module(package)
         except ModuleNotFoundError as error:
-            raise InvalidInput(f"{name!r} needs the Python package {error.name!r}, which is not installed") from error
+            raise InvalidInput(missing(repr(name), error)) from error
     found = [known for known in gym.registry if known.lower() == text]
     versions = [known for known in gym.registry if re.sub(r"-v\d+$", "", known).lower() == text]
     if not found and not versions:
@@ -143,7 +152,7 @@ def _find_imported(name: str) -> Maker | None:
     return Maker(name, partial(_build, target), target)
 
 
-def _find_rllib(name: str) -> Maker | None:
+def find_rllib(name: str) -> Maker | None:
     """A name of `ray.tune.register_env`, whose creator takes one dictionary."""
     if "ray.tune" not in sys.modules:  # nobody can have registered anything
         return None

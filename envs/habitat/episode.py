@@ -137,3 +137,4 @@ class HabitatEpisode:
         write_depth(self._depth, shown["depth"])
         shown["gps"][:] = gps(start, pose)
         shown["compass"][0] = compass(start, pose)
+        shown["previous_action"][0] = self._actions[-1] + 1 if self._actions else 0

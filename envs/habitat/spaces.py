@@ -22,7 +22,10 @@ MAX_STEPS: Final = 500
 
 
 def observation_space(size: int) -> gym.spaces.Dict:
-    """Images of `size` x `size` pixels, position in metres and heading in radians since the start of the episode."""
+    """Images of `size` x `size` pixels, position in metres, heading in radians and the previous action plus 1.
+
+    Position and heading are relative to the start of the episode, where there is no previous action (0).
+    """
     limit = np.finfo(np.float32).max
     return gym.spaces.Dict(
         {
@@ -30,6 +33,7 @@ def observation_space(size: int) -> gym.spaces.Dict:
             "depth": gym.spaces.Box(0.0, 1.0, (size, size, 1), np.float16),
             "gps": gym.spaces.Box(-limit, limit, (2,), np.float32),
             "compass": gym.spaces.Box(-np.pi, np.pi, (1,), np.float32),
+            "previous_action": gym.spaces.Box(0, len(Action), (1,), np.uint8),
         }
     )
 

@@ -45,9 +45,13 @@ def best_cpu_seconds(call: Call, repeats: int) -> float:
 
 
 def take_turns(
-    ours: Operation, theirs: Operation, turns: int, before: tuple[Call, Call] | None = None
+    ours: Operation,
+    theirs: Operation,
+    turns: int,
+    before: tuple[Call, Call] | None = None,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> tuple[float, float]:
-    """Median wall-clock seconds per operation on each side; `before` runs before each turn and is not timed.
+    """Median seconds per operation on each side; `before` runs before each turn and is not timed.
 
     The sides alternate, so that other load on the machine slows both.
     """
@@ -56,10 +60,10 @@ def take_turns(
         for side, operation in enumerate((ours, theirs)):
             if before is not None:
                 before[side]()
-            started = time.perf_counter()
+            started = clock()
             count = operation()
             if turn >= WARM_UP_TURNS:
-                seconds[side].append((time.perf_counter() - started) / count)
+                seconds[side].append((clock() - started) / count)
     return statistics.median(seconds[0]), statistics.median(seconds[1])
 
 

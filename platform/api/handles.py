@@ -140,7 +140,7 @@ class Grid:
 
     def report(self) -> Path:
         """Write the report; returns the path of its page."""
-        from bonuslab.platform.report import write_report
+        from bonuslab.platform.report.write import write_report
 
         return write_report(self.folder)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from bonuslab.algorithms.bonuses import Bonus
 from bonuslab.envs import catalogue
+from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.api.handles import Grid, Run
 from bonuslab.platform.grid.experiment import Experiment, Scale
 from bonuslab.platform.grid.resources import TrialResources
@@ -70,9 +71,12 @@ def grid(
 ) -> Grid:
     """Train tasks × contexts × bonuses × seeds on Ray Tune; call it again to resume unfinished runs.
 
-    `settings` are as for `train`. The folder is runs/`name` unless `out` is given.
+    `settings` are as for `train`; trials with one CPU train serially. The folder is runs/`name` unless `out` is given.
     """
     silence_notices()
+    resources = TrialResources(cpus_per_trial, gpus_per_trial)
+    if settings.pop("serial", resources.serial) != resources.serial:
+        raise InvalidInput(f"serial: in a grid cpus_per_trial decides, and {cpus_per_trial} contradicts it")
     named = [tasks] if isinstance(tasks, str | type) or callable(tasks) else list(tasks)
     scale = Scale(
         "from Python",
@@ -81,7 +85,7 @@ def grid(
         seeds=list(seeds),
         contexts=[str(count) for count in contexts],
         settings=settings if steps is None else {**settings, "total_env_steps": steps},
-        resources=TrialResources(cpus_per_trial, gpus_per_trial),
+        resources=resources,
     )
     experiment = Experiment(name, f"{name}, from Python", {"python": scale}, "python", metric)
     path = Path("runs") / name if out is None else Path(out)

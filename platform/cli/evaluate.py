@@ -7,7 +7,6 @@ import time
 from argparse import ArgumentParser, Namespace
 
 from bonuslab.platform.grid.arguments import check_options
-from bonuslab.platform.run.checkpoints import newest_checkpoint
 from bonuslab.platform.run.find import Found, find
 from bonuslab.platform.run.progress import Progress
 from bonuslab.platform.run.results import outcome_text
@@ -32,6 +31,7 @@ class EvaluateCommand:
         found = find(arguments.run)
         trials = [found.trial] if found.trial is not None else found.grid.trials()
         from bonuslab.platform.run.agent import TrainedAgent
+        from bonuslab.platform.run.checkpoints import newest_checkpoint
         from bonuslab.platform.run.ray_session import silence_notices
 
         silence_notices()

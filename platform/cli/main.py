@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from importlib.metadata import EntryPoint, entry_points, version
 
 from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.envs.extras import is_ours, missing
 from bonuslab.platform.cli.command import Command
 
 GROUP = "bonuslab.commands"
@@ -31,9 +32,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"bonuslab: {error}", file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
-        if (error.name or "bonuslab").startswith("bonuslab"):
+        if is_ours(error):
             raise
-        print(f"bonuslab: this needs the package {error.name}; pip install 'bonuslab[all]'", file=sys.stderr)
+        print(f"bonuslab: {missing(words[0], error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("bonuslab: stopped", file=sys.stderr)
@@ -57,8 +58,17 @@ def _run(entry: EntryPoint, words: list[str]) -> int:
 
 def _overview(commands: dict[str, EntryPoint]) -> str:
     lines = ["usage: bonuslab COMMAND [options]", "", "commands:"]
-    lines += [f"  {name:<10} {commands[name].load().help}" for name in sorted(commands)]
+    lines += [f"  {name:<10} {_help(commands[name])}" for name in sorted(commands)]
     return "\n".join([*lines, "", "`bonuslab COMMAND --help` describes a command."])
+
+
+def _help(entry: EntryPoint) -> str:
+    try:
+        return entry.load().help
+    except ModuleNotFoundError as error:
+        if is_ours(error):
+            raise
+        return missing("", error).strip()
 
 
 if __name__ == "__main__":

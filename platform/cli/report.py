@@ -24,7 +24,7 @@ class ReportCommand:
     def run(self, arguments: Namespace) -> int:
         """Write the report and print its path."""
         # Imported here so that `bonuslab --help` does not wait for Matplotlib.
-        from bonuslab.platform.report import write_report
+        from bonuslab.platform.report.write import write_report
         from bonuslab.platform.run.find import find_grid
 
         started = time.perf_counter()

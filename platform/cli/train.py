@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.grid.arguments import add_run_arguments, chosen_settings
 from bonuslab.platform.run.find import find
+from bonuslab.platform.run.loading import paused_collector
 from bonuslab.platform.run.progress import Progress, duration
 from bonuslab.platform.run.results import outcome_text
 
@@ -35,7 +36,7 @@ class TrainCommand:
         parser.add_argument("task", nargs="?", help="name of an environment (`bonuslab tasks`)")
         parser.add_argument("--bonus", metavar="TEXT", help='bonus expression, such as "e3b * rnd" (default none)')
         parser.add_argument("--algorithm", metavar="NAME", help="impala or ddppo (default impala)")
-        parser.add_argument("--preset", metavar="NAME", help="hyperparameters (`bonuslab presets`; default laptop)")
+        parser.add_argument("--preset", metavar="NAME", help="hyperparameters (`bonuslab presets`; default auto)")
         parser.add_argument("--contexts", metavar="N", help="number of training contexts, or inf (default inf)")
         parser.add_argument("--seed", type=int, help="random seed; bit-for-bit reproducible with --serial (default 0)")
         parser.add_argument("--serial", action="store_true", help="run everything in one process, without Ray")
@@ -71,9 +72,10 @@ def _prepared(given: dict[str, Any]) -> SingleRun:
     loading = Progress(1)
     loading.hint("loading PyTorch and RLlib")
     try:
-        from bonuslab.platform.grid.single import SingleRun
-        from bonuslab.platform.run.config import Config
-        from bonuslab.platform.run.ray_session import silence_notices
+        with paused_collector():
+            from bonuslab.platform.grid.single import SingleRun
+            from bonuslab.platform.run.config import Config
+            from bonuslab.platform.run.ray_session import silence_notices
 
         silence_notices()
         settings = chosen_settings(given, given.get("algorithm", "impala"))

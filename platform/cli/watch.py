@@ -7,12 +7,7 @@ from pathlib import Path
 
 from bonuslab.platform.cli.play import DELAY_SECONDS
 from bonuslab.platform.grid.arguments import check_options
-from bonuslab.platform.pictures.show import play, video_of
-from bonuslab.platform.pictures.video import picture_path
-from bonuslab.platform.run.checkpoints import newest_checkpoint
 from bonuslab.platform.run.find import find
-
-# RLlib takes seconds to import, so `--help` does not.
 
 
 class WatchCommand:
@@ -39,8 +34,11 @@ class WatchCommand:
 
     def run(self, arguments: Namespace) -> int:
         """Play, then show or save the episodes."""
-        path = picture_path(arguments.save) if arguments.save else None
         check_options(vars(arguments), seed=0, delay=0, episodes=1)
+        from bonuslab.platform.pictures.show import play, video_of
+        from bonuslab.platform.pictures.video import picture_path
+
+        path = picture_path(arguments.save) if arguments.save else None
         checkpoint = find_checkpoint(arguments.run)
         from bonuslab.platform.run.agent import TrainedAgent
 
@@ -61,6 +59,7 @@ class WatchCommand:
 def find_checkpoint(given: str) -> Path:
     """A checkpoint's folder, or the newest intact checkpoint of a run or trial."""
     from bonuslab.algorithms.learning.checkpoint import MANIFEST
+    from bonuslab.platform.run.checkpoints import newest_checkpoint
     from bonuslab.platform.run.ray_session import silence_notices
 
     silence_notices()

@@ -24,7 +24,7 @@ def add_arguments(parser: ArgumentParser, experiment: Experiment) -> None:
     what.add_argument("--scale", metavar="NAME", help=f"{scales} (default {experiment.default_scale})")
     what.add_argument("--tasks", nargs="+", metavar="TASK", help="tasks to train on, instead of the scale's")
     if experiment.suites:
-        what.add_argument("--suite", metavar="NAME", help=f"a list of tasks: {', '.join(experiment.suites)}")
+        what.add_argument("--suite", metavar="NAME", help="tasks of a suite (`bonuslab tasks`)")
     what.add_argument("--bonuses", nargs="+", metavar="TEXT", help='bonus expressions, such as none "e3b * rnd"')
     what.add_argument("--seeds", nargs="+", metavar="N", help="random seeds and ranges: 0 1 2 or 0-4")
     what.add_argument("--contexts", nargs="+", metavar="N", help="numbers of training contexts, or inf")

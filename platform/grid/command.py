@@ -12,6 +12,7 @@ from typing import Any
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.grid.arguments import add_arguments, check_options, selected_scale
 from bonuslab.platform.grid.experiment import Experiment
+from bonuslab.platform.run.loading import paused_collector
 from bonuslab.platform.run.progress import Progress
 
 
@@ -31,13 +32,13 @@ class ExperimentCommand:
         check_options(given, concurrent=1, max_retries=0)
         loading = Progress(1)
         loading.hint("loading PyTorch and RLlib")
-        from bonuslab.platform.run.ray_session import silence_notices
+        with paused_collector():
+            from bonuslab.platform.grid.session import GridSession
+            from bonuslab.platform.run.ray_session import silence_notices
 
         silence_notices()
         scale = selected_scale(given, self.experiment)
         trials = scale.trials()
-        from bonuslab.platform.grid.session import GridSession
-
         loading.clear()
         name = given.get("scale", self.experiment.default_scale)
         session = GridSession(self.experiment, name, scale, trials, self._folder(given, name), _options(given))

@@ -46,7 +46,7 @@ class Scale:
     resources: TrialResources = ONE_PROCESS
     """CPUs and GPUs per trial."""
     suite: str = ""
-    """Name of the suite the tasks belong to, if any."""
+    """Name of the suite the tasks belong to, if any; its tasks are the default of `tasks`."""
     adjust: Adjust = lambda point: {}
     chosen: Mapping[str, Any] = field(default_factory=dict)
     """Settings given by the user: they override everything but a variant's hyperparameters."""
@@ -129,14 +129,15 @@ class Experiment:
     default_scale: str
     metric: str
     """Column of progress.csv to compare trials by."""
-    suites: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Named lists of tasks for `--suite`."""
+    suites: Callable[[], Mapping[str, Sequence[str]]] | None = None
+    """Loads the named lists of tasks for `--suite`, which `--help` does not need."""
 
     def scale(self, name: str) -> Scale:
         """A scale by name."""
         if name not in self.scales:
             raise unknown("scale", name, self.scales)
-        return self.scales[name]
+        scale = self.scales[name]
+        return scale if scale.tasks else replace(scale, tasks=self._suite(scale.suite))
 
     def selected(
         self,
@@ -148,10 +149,14 @@ class Experiment:
         """A scale with fields (`tasks`, `bonuses`, `seeds`, `contexts`, `resources`) and settings replaced."""
         base = self.scale(scale)
         if suite is not None:
-            if suite not in self.suites:
-                raise unknown("suite", suite, self.suites)
-            axes |= {"tasks": self.suites[suite], "suite": suite}
+            axes |= {"tasks": self._suite(suite), "suite": suite}
         elif "tasks" in axes:
             axes["suite"] = ""
         named = [axis for axis in ("tasks", "contexts", "bonuses") if axis in axes]
         return replace(base, chosen=settings or {}, chosen_axes=named, **axes)
+
+    def _suite(self, name: str) -> Sequence[str]:
+        suites = self.suites() if self.suites else {}
+        if name not in suites:
+            raise unknown("suite", name, suites)
+        return suites[name]

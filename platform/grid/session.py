@@ -174,7 +174,7 @@ class GridSession:
         return 128 + outcome.signal if outcome.signal is not None else 1
 
     def _report(self, folder: GridFolder) -> Path | None:
-        from bonuslab.platform.report import write_report
+        from bonuslab.platform.report.write import write_report
 
         self._display.hint("writing the report")
         try:

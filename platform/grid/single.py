@@ -174,6 +174,8 @@ class SingleRun:
             report: TrialReport = training.next_report()
             record.add(report)
             record.write()
+            if report.resumed:
+                display.note(f"resumed {report.resumed}")
             for note in report.notes:
                 display.note(f"warning: {note}")
             if report.row is not None:

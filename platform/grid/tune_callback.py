@@ -75,6 +75,8 @@ class GridCallback(Callback):
         """A new row."""
         report = TrialReport.from_text(result[REPORT])
         self._recorder[_id(trial)].add(report)
+        if report.resumed:
+            self._note(f"{_id(trial)}: resumed {report.resumed}")
         for note in report.notes:
             self._note(f"{_id(trial)}: {note}")
 

@@ -31,8 +31,8 @@ class Config:
     """Bonus expression, such as `e3b * rnd`."""
     algorithm: str = "impala"
     """`impala` or `ddppo`."""
-    preset: str = "laptop"
-    """Hyperparameter preset of the algorithm (`bonuslab presets`)."""
+    preset: str = "auto"
+    """Hyperparameter preset of the algorithm (`bonuslab presets`); `auto` is replaced by what suits the environment."""
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
     """Changes to the preset, by name: `{"lr": 3e-4}`."""
     contexts: str = "inf"
@@ -59,6 +59,8 @@ class Config:
         object.__setattr__(self, "contexts", str(self.contexts))
         object.__setattr__(self, "bonus", str(parse("none" if self.bonus is None else str(self.bonus))))
         environments.canonical_name(self.task)
+        if self.preset == "auto":
+            object.__setattr__(self, "preset", environments.default_preset(self.task))
         self._check_env()
         check_integer("seed", self.seed, 0, 2**31 - 1)
         for name, low in (("checkpoint_every_steps", 1), ("evaluate_every_steps", 0)):

@@ -25,13 +25,14 @@ import json
 import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.run.rows import RowReader
 from bonuslab.platform.run.state import TrialState, write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FORMAT = 2
 """Version of these files; others are rejected."""
@@ -99,6 +100,8 @@ class TrialFolder:
 
     def rows(self) -> pd.DataFrame:
         """The complete rows of progress.csv, in order."""
+        import pandas as pd  # half a second, which most commands can save
+
         reader = RowReader(self.progress)
         cells, _ = reader.read()
         return pd.DataFrame(cells, columns=reader.columns).apply(pd.to_numeric, errors="coerce")

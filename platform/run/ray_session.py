@@ -13,6 +13,9 @@ import ray
 from bonuslab.algorithms.rllib.config import FragmentConfig
 from bonuslab.envs.errors import InvalidInput
 
+QUIET = {"enable_metrics_collection": False, "task_events_report_interval_ms": 0, "event_stats": False}
+"""Without the dashboard nobody reads Ray's metrics and events; a cluster by `ray start --head` has all of them."""
+
 
 def silence_notices() -> None:
     """Hide Ray's and RLlib's notices and deprecation warnings, which users cannot act on; errors are shown."""
@@ -43,7 +46,7 @@ def ray_session() -> Iterator[None]:
             address=address or "local",
             logging_level=logging.ERROR,
             log_to_driver=False,
-            **({} if address else {"include_dashboard": False}),
+            **({} if address else {"include_dashboard": False, "_system_config": QUIET}),
         )
     except (ConnectionError, ValueError, RuntimeError) as error:
         if address is None:

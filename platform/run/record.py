@@ -49,6 +49,7 @@ class TrialRecord:
         if report.restored_rows is not None:
             self._restored_rows = report.restored_rows
             self._rows.clear()
+            self.state.resumed = report.resumed
             last = report.restored_rows[-1] if report.restored_rows else {STEPS: 0, "wall_seconds": 0.0}
         if report.row is not None:
             self._rows.append(report.row)

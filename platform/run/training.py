@@ -38,6 +38,8 @@ class TrialReport:
     """In the first report of an attempt: the rows of the checkpoint it resumes from."""
     checkpoints: list[str] = field(default_factory=list)
     """Paths or URIs, oldest first; empty if unchanged."""
+    resumed: str = ""
+    """In the first report of an attempt that resumes: where, and whether episodes in progress continue."""
     notes: list[str] = field(default_factory=list)
     """Problems that did not stop the trial."""
     done: bool = False
@@ -98,6 +100,7 @@ class Training:
                 self.algorithm.restore_from_path(folder.resolve())
                 self._rows = json.loads((folder / ROWS_FILE).read_text())
                 self._report.restored_rows = list(self._rows)
+                self._report.resumed = f"at {self.algorithm.env_steps:,} steps; {self.algorithm.describe_resume()}"
 
     def _train_row(self) -> Row:
         """Train a number of steps that depends only on the configuration, so that rows are reproducible."""

@@ -32,6 +32,8 @@ def test_minihack_names() -> None:
         ("CartPol-v1", "did you mean CartPole-v1"),
         ("MiniGrid-MultiRom-N6-v0", "did you mean MiniGrid-MultiRoom-N6-v0"),
         ("Apartmens", "did you mean Apartments"),
+        ("Breakot", "did you mean Breakout"),
+        ("ALE/Pon-v5", "did you mean ALE/Pong-v5"),
         ("Snail-of-this-tst", "did you mean Snail-of-this-test"),
         ("", "use a Gymnasium id such as CartPole-v1"),
     ],
@@ -49,7 +51,12 @@ def test_unknown_names_get_near_ones_of_all_families(name: str, message: str, mo
         ("MultiRoom-N7-S5-Lava", "minihack"),
         ("MiniGrid-MultiRoom-N6-v0", "gym"),
         ("CartPole-v1", "gym"),
-        ("ALE/MontezumaRevenge-v5", "gym"),
+        ("ALE/MontezumaRevenge-v5", "atari"),
+        ("ALE/Pong-v5", "atari"),
+        ("pong", "atari"),
+        ("ale_py:ALE/Pong-v5", "gym"),
+        ("Blackjack", "gym"),
+        ("ALE/Blackjack-v5", "atari"),
         ("bonuslab/MiniHack-KeyRoom-S5-v0", "gym"),
         ("gymnasium.envs.classic_control:CartPoleEnv", "gym"),
     ],
@@ -100,7 +107,8 @@ def test_bad_contexts_and_settings_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "family"), [("Apartments-64", "habitat"), ("HM3D", "habitat"), ("montezumarevenge", "montezuma")]
+    ("name", "family"),
+    [("Apartments-64", "habitat"), ("HM3D", "habitat"), ("montezumarevenge", "atari"), ("ale/pong-v5", "atari")],
 )
 def test_other_families_are_found_by_how_the_name_begins(
     name: str, family: str, monkeypatch: pytest.MonkeyPatch
@@ -112,9 +120,9 @@ def test_other_families_are_found_by_how_the_name_begins(
 
 
 def test_a_family_that_is_not_there_is_missed_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "bonuslab.envs.montezuma", None)
-    monkeypatch.delitem(sys.modules, "bonuslab.envs.montezuma.family", raising=False)
-    with pytest.raises(InvalidInput, match="'MontezumaRevenge' is a montezuma environment"):
+    monkeypatch.setitem(sys.modules, "bonuslab.envs.atari", None)
+    monkeypatch.delitem(sys.modules, "bonuslab.envs.atari.family", raising=False)
+    with pytest.raises(InvalidInput, match="'MontezumaRevenge' is a atari environment"):
         catalogue.find("MontezumaRevenge")
     assert catalogue.find("KeyRoom-S5") is MINIHACK
 
@@ -124,5 +132,6 @@ def test_a_missing_package_of_a_family_is_named(monkeypatch: pytest.MonkeyPatch)
         raise ModuleNotFoundError("No module named 'ale_py'", name="ale_py")
 
     monkeypatch.setattr(catalogue, "import_module", fail)
-    with pytest.raises(InvalidInput, match="needs the Python package 'ale_py'"):
-        catalogue.find("MontezumaRevenge")
+    for name in ("MontezumaRevenge", "ALE/Pong-v5", "Kaboom"):
+        with pytest.raises(InvalidInput, match=f"'{name}'.* needs the Python package 'ale_py'"):
+            catalogue.find(name)

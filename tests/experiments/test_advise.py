@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.experiments import advise
+from bonuslab.experiments.advise import AdviseCommand
+from bonuslab.experiments.value_functions import advice
 from bonuslab.experiments.value_functions.paper_similarity import PAPER, nearest
 from bonuslab.experiments.value_functions.prediction import (
     Outcome,
@@ -114,9 +115,9 @@ def test_reading_outcomes(tmp_path: Path) -> None:
         Outcome("MultiRoom-N6", None, "message", "combined", 0.5),
         Outcome("MultiRoom-N6", None, "", "none", 0.0),
     ]
-    assert advise.study_outcomes(tmp_path) == read_outcomes(path)
+    assert advice.study_outcomes(tmp_path) == read_outcomes(path)
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
-    assert len(advise.study_outcomes(tmp_path)) == 3
+    assert len(advice.study_outcomes(tmp_path)) == 3
     with pytest.raises(InvalidInput, match="no column task, contexts, bonus or scope, win_rate"):
         read_outcomes(tmp_path / "other.csv")
     path.write_text("task,contexts,scope,feature,win_rate\nMultiRoom-N6,many,global,position,0.5\n")
@@ -137,7 +138,7 @@ def test_a_grids_report_is_read(tmp_path: Path) -> None:
 
 
 def run(*words: str) -> int:
-    command = advise.AdviseCommand()
+    command = AdviseCommand()
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
     return command.run(parser.parse_args(words))
@@ -145,7 +146,7 @@ def run(*words: str) -> int:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(advise, "QUICK", SMALL)
+    monkeypatch.setattr(advice, "QUICK", SMALL)
 
 
 @pytest.mark.usefixtures("small")

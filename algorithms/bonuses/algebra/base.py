@@ -11,6 +11,7 @@ import torch
 
 from bonuslab.algorithms.bonuses.algebra.setting import Setting
 from bonuslab.algorithms.bonuses.algebra.stateful import Stateful
+from bonuslab.algorithms.bonuses.algebra.variants import Varying
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.envs.errors import InvalidInput
 
@@ -24,7 +25,8 @@ class Bonus(Stateful):
 
     A subclass is a dataclass whose fields are the parameters of the bonus, decorated with `@register("name")`.
     Bonuses with equal parameters are equal. `str()` gives the expression, which parses back to an equal bonus, `repr()`
-    the same as Python. `a * b` and `a + 0.5 * b` build products and sums. Networks are created by `build`.
+    the same as Python. `a * b` and `a + 0.5 * b` build products and sums. Networks are created by `build`, which also
+    gives parameters declared with `varies` their value in the setting's variant.
     """
 
     name: ClassVar[str]
@@ -43,6 +45,10 @@ class Bonus(Stateful):
     def build(self, setting: Setting) -> Self:
         """Allocate networks and memory for one environment and one network family."""
         self.setting = setting
+        self._expression = str(self)
+        for name, value in self.parameters().items():
+            if isinstance(value, Varying):
+                setattr(self, name, value.of(setting.variant))
         self.setup(setting)
         return self
 
@@ -72,6 +78,8 @@ class Bonus(Stateful):
         return {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}  # type: ignore[arg-type]
 
     def __str__(self) -> str:
+        if "_expression" in vars(self):
+            return self._expression
         changed = [f"{name}={value_text(value)}" for name, value in self._changed()]
         return f"{self.name}({', '.join(changed)})" if changed else self.name
 

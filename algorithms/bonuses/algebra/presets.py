@@ -18,7 +18,7 @@ _DETAILS = "paper, appendix Algorithm Details"
 _BETA = f"{_DETAILS}; β = {BETA} is ours (tuned over 1..100000, best value not reported)"
 
 _MONTEZUMA = "paper, appendix Experiment Details for Montezuma's Revenge"
-_RND_MONTEZUMA = "rnd(networks=atari, keep=0.25)"
+_RND_MONTEZUMA = "rnd(networks=atari, keep=0.0625)"
 _E3B_MONTEZUMA = "e3b(encoder=atari, ridge=1)"
 
 
@@ -43,12 +43,14 @@ PRESETS: dict[str, Preset] = {
         Preset("ngu_x_noveld", "ngu * noveld", "paper, appendix Results with NGU episodic bonus"),
         Preset("e3b_alone", "e3b", "paper, section 4, the baseline; ridge 0.1: table E3B"),
         Preset(
-            "rnd_alone", "rnd(networks=full)", "paper, equation RND; two full encoders: paper's text and released code"
+            "rnd_alone",
+            "rnd(networks=full, optimiser=rmsprop)",
+            "paper, equation RND; two full encoders: paper's text and released code; RMSProp: released code",
         ),
         Preset(
             "noveld_alone",
-            "noveld(episodic=true, networks=full)",
-            "paper, equation NovelD; c = 0.1: table NovelD; two full encoders: paper's text",
+            "noveld(episodic=true)",
+            "paper, equation NovelD; c = 0.1: table NovelD; small heads on one frozen encoder: released code",
         ),
         Preset(
             "agac_alone",
@@ -57,7 +59,7 @@ PRESETS: dict[str, Preset] = {
         ),
         Preset("ride_alone", "ride", "paper, equation RIDE"),
         Preset("icm_alone", "icm", "paper, section 3.5 (Habitat); forward loss 1.0: table ICM"),
-        Preset("rnd_montezuma", _RND_MONTEZUMA, f"{_MONTEZUMA}; UpdateProportion 0.25"),
+        Preset("rnd_montezuma", _RND_MONTEZUMA, f"{_MONTEZUMA}; UpdateProportion 0.25 of each of 4 minibatches"),
         Preset("e3b_montezuma", _E3B_MONTEZUMA, f"{_MONTEZUMA}; fixed random encoder, ridge 1.0"),
         Preset("e3b_x_rnd_montezuma", f"{_E3B_MONTEZUMA} * {_RND_MONTEZUMA}", f"{_MONTEZUMA}; product: section 3.5"),
         Preset("no_bonus", "none", "paper: IMPALA or PPO without a bonus"),

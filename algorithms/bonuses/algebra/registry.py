@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from bonuslab.algorithms.bonuses.algebra.base import Bonus, Scope
 from bonuslab.algorithms.bonuses.algebra.presets import PRESETS
+from bonuslab.algorithms.bonuses.algebra.variants import Varying
 from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.envs.origin import check_owner
 
@@ -67,7 +68,9 @@ def _check_choices_first(then: Callable[[Any], None] | None) -> Callable[[Any], 
     def check(self: Bonus) -> None:
         for item in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, item.name)
-            if get_origin(item.type) is Literal and value not in get_args(item.type):
+            if isinstance(value, Varying) or get_origin(item.type) is not Literal:
+                continue
+            if value not in get_args(item.type):
                 raise unknown(f"{item.name} of {self.name}", value, map(str, get_args(item.type)))
         if then is not None:
             then(self)

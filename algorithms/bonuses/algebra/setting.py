@@ -13,6 +13,7 @@ import torch
 
 from bonuslab.algorithms.bonuses.models.shared_model import SharedModel
 from bonuslab.algorithms.learning.collectives import SingleProcess
+from bonuslab.envs.errors import InvalidInput
 
 M = TypeVar("M", bound=SharedModel)
 
@@ -27,6 +28,10 @@ class Setting:
     """Name of the network family (`bonuslab.algorithms.networks`)."""
     seed: int = 0
     device: str = "cpu"
+    variant: str = "ours"
+    """Details of the bonuses (`VARIANTS`): ours, or those of the authors' MiniHack or Habitat program."""
+    grad_clip: float = 40.0
+    """Maximum gradient norm of each network."""
     collectives: SingleProcess = field(default_factory=SingleProcess)
     """Connects the replicas of this bonus in other workers (DD-PPO), which learn and count as one."""
     models: dict[str, SharedModel] = field(default_factory=dict)
@@ -62,3 +67,27 @@ class Setting:
             raise ValueError(f"saved models {sorted(state)} do not match this bonus's {sorted(self.models)}")
         for key, model in self.models.items():
             model.load_state_dict(state[key])
+
+
+class _WithoutActions(Setting):
+    """A bonus that asks for the number of actions raises `InvalidInput`."""
+
+    refusal = ""
+
+    @property
+    def num_actions(self) -> int:
+        """There is none."""
+        raise InvalidInput(self.refusal)
+
+    @num_actions.setter
+    def num_actions(self, value: int) -> None:
+        """Ignored."""
+
+
+def setting_for(observation_space: gym.spaces.Dict, num_actions: int, refusal: str, **build: Any) -> Setting:
+    """The setting; without discrete actions, a bonus that learns from them raises `InvalidInput(refusal)`."""
+    if num_actions:
+        return Setting(observation_space, num_actions, **build)
+    setting = _WithoutActions(observation_space, 0, **build)
+    setting.refusal = refusal
+    return setting

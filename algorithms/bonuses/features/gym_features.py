@@ -5,31 +5,28 @@ from __future__ import annotations
 import numpy as np
 
 from bonuslab.algorithms.bonuses.features.state_features import Array, Observations, state_feature
-from bonuslab.algorithms.networks.cnn import image_layout
-from bonuslab.envs.errors import InvalidInput
+from bonuslab.algorithms.networks.cnn import image_layout, images_and_others
 
 IMAGE_HEIGHT, IMAGE_WIDTH, SHADES = 8, 11, 8
 """Of Go-Explore's cells (Ecoffet et al. 2021)."""
 _LUMINANCE = np.array([0.299, 0.587, 0.114], np.float32)
 
 
+@state_feature("position", "agent_position")
 @state_feature("agent_position", "agent_position")
 def agent_position(observations: Observations) -> Array:
     """The cell the agent is in (MiniGrid)."""
     return observations["agent_position"]
 
 
-@state_feature("pixels")
+@state_feature("pixels", check=images_and_others)
 def pixels(observations: Observations) -> Array:
     """Every image in grey, 11 × 8 with 8 shades, as in Go-Explore; of stacked frames only the newest."""
     found = []
     for _, rows in sorted(observations.items()):
         layout = image_layout(rows.shape[1:])
-        if layout is not None and (rows.dtype == np.uint8 or rows.dtype.kind == "f"):
+        if layout is not None and (rows.dtype == np.uint8 or rows.dtype.kind in "fb"):
             found.append(down_sampled(rows, *layout).reshape(len(rows), -1))
-    if not found:
-        shown = ", ".join(f"{name} {rows.shape[1:]}" for name, rows in sorted(observations.items()))
-        raise InvalidInput(f"state feature 'pixels' needs an image; this environment has {shown}")
     return np.concatenate(found, axis=1)
 
 

@@ -40,6 +40,8 @@ class StateFeature:
     """Observation keys it reads; empty means all there are."""
     function: Callable[[Observations], Any]
     """{key: [B, ...]} -> [B] uint64 keys, or any array [B, ...] to be hashed."""
+    check: Callable[[gym.spaces.Dict], object] | None = None
+    """Raises `InvalidInput` for an observation space that has the keys but does not suit."""
 
     def keys(self, observations: Observations) -> Array:
         """{key: [B, ...]} -> [B] uint64."""
@@ -57,10 +59,11 @@ _FEATURES: dict[tuple[str, tuple[str, ...]], StateFeature] = {}
 """By name and needs."""
 
 
-def state_feature(name: str, *needs: str) -> Callable[[F], F]:
+def state_feature(name: str, *needs: str, check: Callable[[gym.spaces.Dict], object] | None = None) -> Callable[[F], F]:
     """Register the decorated function {key: [B, ...]} -> [B, ...] as the feature `name` of the observations `needs`.
 
     It returns [B] uint64 keys or any other array [B, ...], which is hashed. A row must depend on its own state alone.
+    `check` raises `InvalidInput` for an observation space that does not suit.
     """
     if not isinstance(name, str) or not name.isidentifier():
         raise InvalidInput(f'a state feature needs a name, as in @feature("corner", "blstats"), not {name!r}')
@@ -72,7 +75,7 @@ def state_feature(name: str, *needs: str) -> Callable[[F], F]:
                 check_owner("state feature", name, other.function, function)
             elif earlier:  # a cell that runs again with other needs leaves nothing behind
                 del _FEATURES[name, other.needs]
-        _FEATURES[name, needs] = StateFeature(name, needs, function)
+        _FEATURES[name, needs] = StateFeature(name, needs, function, check)
         return function
 
     return decorate
@@ -89,11 +92,16 @@ def feature_of(name: str, space: gym.spaces.Dict) -> StateFeature:
     check_feature(name)
     for feature in _named(name):
         if all(key in space.spaces for key in feature.needs):
+            if feature.check is not None:
+                try:
+                    feature.check(space)
+                except InvalidInput as error:
+                    raise InvalidInput(f"state feature {name!r}: {error}") from error
             return feature
     needs = ", or ".join(" and ".join(map(repr, feature.needs)) for feature in _named(name))
     raise InvalidInput(
         f"state feature {name!r} needs the observation {needs}; "
-        f"this environment shows {', '.join(sorted(space.spaces))}"
+        f"this environment shows {', '.join(sorted(space.spaces))}. The feature 'observation' suits every environment"
     )
 
 
@@ -103,7 +111,8 @@ def _named(name: str) -> list[StateFeature]:
 
 def fragment_keys(feature: StateFeature, fragment: Fragment) -> Array:
     """[(T + 1) N + F] uint64: keys of all states, rows as in `Fragment.states()`."""
-    wanted = feature.needs or tuple(fragment.observations)
+    # How a state was reached is no part of it.
+    wanted = feature.needs or tuple(key for key in fragment.observations if key != "previous_action")
     rows = {key: fragment.observations[key] for key in wanted}
     keys = feature.keys({key: part.reshape(-1, *part.shape[2:]) for key, part in rows.items()})
     if not len(fragment.final_index):

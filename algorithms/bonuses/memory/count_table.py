@@ -74,6 +74,22 @@ def count_episodes(
     return table, size
 
 
+@numba.njit(cache=True)
+def count_rows(table: Array, size: int, keys: Array, first: Array) -> tuple[Array, int, Array]:
+    """Count rows 0 … T [T + 1] of one env as released; returns the table, its size and the count of every row.
+
+    The table is cleared after counting an episode's first row, so that state is not counted, and the step before it
+    looks it up among the visits of the old episode. Row 0 was already counted as the last row of the fragment before.
+    """
+    counts = np.empty(keys.shape[0], np.uint64)
+    for t in range(keys.shape[0]):
+        table, size = count_in_order(table, size, keys[t : t + 1], counts[t : t + 1])
+        if first[t]:
+            table = np.zeros((SMALLEST, 2), np.uint64)
+            size = 0
+    return table, size, counts
+
+
 class CountTable:
     """Counts of 64-bit keys."""
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from bonuslab.algorithms.bonuses.algebra.setting import Setting
 from bonuslab.algorithms.bonuses.features.state_features import feature_of, fragment_keys
-from bonuslab.algorithms.bonuses.memory.count_table import CountTable, count_episodes
+from bonuslab.algorithms.bonuses.memory.count_table import CountTable, count_episodes, count_rows
 from bonuslab.algorithms.bonuses.memory.episode_memory import EpisodeMemory
 from bonuslab.algorithms.data.fragment import Fragment
 
@@ -30,10 +30,11 @@ class EpisodicCounter:
     """Counts a state feature within each env's running episode.
 
     The first state of an episode counts as a visit. After a lost fragment the env starts over, as if the episode had
-    begun there.
+    begun there. `released` counts as the authors' program: see `count_rows`.
     """
 
-    def __init__(self, feature: str, setting: Setting) -> None:
+    def __init__(self, feature: str, setting: Setting, released: bool = False) -> None:
+        self._released = released
         self._feature = feature_of(feature, setting.observation_space)
         self._memory: EpisodeMemory[CountTable] = EpisodeMemory(CountTable)
 
@@ -41,6 +42,8 @@ class EpisodicCounter:
         """Count the fragment's states; call it once per fragment, in order."""
         T, N = fragment.action.shape
         keys = fragment_keys(self._feature, fragment)
+        if self._released:
+            return self._count_rows(fragment, keys[: (T + 1) * N].reshape(T + 1, N))
         current = np.ascontiguousarray(keys[: T * N].reshape(T, N).T)  # [N, T]
         following = np.ascontiguousarray(keys[fragment.next_state_index()].T)  # [N, T]
         first = np.ascontiguousarray(fragment.first[:T].T)  # [N, T]
@@ -52,6 +55,18 @@ class EpisodicCounter:
             )
             self._memory.store(fragment, n, counts)
         return Visits(visits[:, :, 0].T.astype(np.float64), visits[:, :, 1].T.astype(np.float64))
+
+    def _count_rows(self, fragment: Fragment, keys: Array) -> Visits:
+        """Counts of rows [T + 1, N], as released."""
+        visits = np.empty(keys.shape, np.uint64)
+        for n in range(fragment.num_envs):
+            counts = self._memory.recall(fragment, n)
+            counts.table, counts.size, visits[:, n] = count_rows(
+                counts.table, counts.size, np.ascontiguousarray(keys[:, n]), np.ascontiguousarray(fragment.first[:, n])
+            )
+            self._memory.store(fragment, n, counts)
+        exact = visits.astype(np.float64)
+        return Visits(exact[:-1], exact[1:])
 
     def state_dict(self) -> dict[str, Any]:
         """Counts of the running episodes, by env index."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numba
 import numpy as np
@@ -20,7 +21,7 @@ _BLOCK = 32
 
 
 @numba.njit(cache=True, inline="always")
-def mix(key: np.uint64) -> np.uint64:
+def mix(key: Any) -> Any:
     """SplitMix64's bijective mixing of 64 bits: every input bit flips half of the output bits on average."""
     key = (key ^ (key >> _S30)) * _MIX_1
     key = (key ^ (key >> _S27)) * _MIX_2
@@ -28,7 +29,7 @@ def mix(key: np.uint64) -> np.uint64:
 
 
 @numba.njit(cache=True, inline="always")
-def _absorb(state: np.uint64, word: np.uint64) -> np.uint64:
+def _absorb(state: Any, word: Any) -> Any:
     # Bijective in the word for a given state and vice versa, so rows that differ in one word never collide.
     word = word * _WORD
     state = (state ^ word ^ (word >> _S32)) * _MIX_1
@@ -62,21 +63,17 @@ def _hash_texts(texts: Array, out: Array) -> None:
         out[row] = mix(_absorb(state, word))
 
 
-@numba.vectorize(["uint64(uint64, uint64)"], cache=True)
-def chain(key: np.uint64, other: np.uint64) -> np.uint64:
-    """A key of the ordered pair (key, other)."""
-    return mix(_absorb(_absorb(_GOLDEN, key), other))
-
-
-@numba.vectorize(["uint64(uint64)"], cache=True)
-def _scramble(key: np.uint64) -> np.uint64:
-    return mix(key)
+def chain(keys: Array, others: Array) -> Array:
+    """uint64: a key of each ordered pair of two arrays, which are broadcast."""
+    # NumPy's arithmetic: ufuncs by numba would take a quarter of a second to load at every start.
+    absorb = _absorb.py_func
+    return mix.py_func(absorb(absorb(_GOLDEN, keys), others))
 
 
 def pair_keys(first: Array, second: Array) -> Array:
     """[B] uint64: a unique key for each pair of 32-bit integers."""
     low = second.astype(np.int64) & np.int64(0xFFFFFFFF)
-    return _scramble(((first.astype(np.int64) << 32) | low).view(np.uint64))
+    return mix.py_func(((first.astype(np.int64) << 32) | low).view(np.uint64))
 
 
 def hash_rows(rows: Array) -> Array:

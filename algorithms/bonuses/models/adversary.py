@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from bonuslab.algorithms.bonuses.algebra.setting import Setting
 from bonuslab.algorithms.bonuses.memory.episode_memory import EpisodeMemory
-from bonuslab.algorithms.bonuses.models.optimiser import ClippedAdam
+from bonuslab.algorithms.bonuses.models.optimiser import ClippedOptimiser
 from bonuslab.algorithms.bonuses.models.shared_model import SharedModel
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.data.tensors import as_tensor
@@ -36,7 +36,7 @@ class Adversary(SharedModel):
         self._loss_coefficient = loss_coefficient
         self._policy = build_policy(setting.network, setting.observation_space, setting.num_actions).to(setting.device)
         self._policy.value_head.requires_grad_(False)  # the adversary has no values
-        self._optimiser = ClippedAdam("AGAC adversary", [self._policy], setting, learning_rate)
+        self._optimiser = ClippedOptimiser("AGAC adversary", [self._policy], setting, learning_rate)
         self._memory: EpisodeMemory[State] = EpisodeMemory(
             lambda: tuple(part[:, 0] for part in self._policy.initial_state(1))  # [layers, hidden] each
         )

@@ -9,28 +9,34 @@ import torch
 from torch import Tensor, nn
 
 from bonuslab.algorithms.bonuses.algebra.setting import Setting
+from bonuslab.algorithms.bonuses.models.bonus_encoder import bonus_encoder
 from bonuslab.algorithms.bonuses.models.frame_distillation import FrameDistillation, frame_distillation
-from bonuslab.algorithms.bonuses.models.optimiser import ClippedAdam
+from bonuslab.algorithms.bonuses.models.optimiser import ClippedOptimiser, OptimiserKind
 from bonuslab.algorithms.bonuses.models.random_encoder import RandomEncoder, random_encoder
 from bonuslab.algorithms.bonuses.models.shared_model import SharedModel
 from bonuslab.algorithms.bonuses.models.visited import RandomSubset, visited_rows
 from bonuslab.algorithms.data.fragment import Fragment
-from bonuslab.algorithms.networks import as_tensors, build_encoder
+from bonuslab.algorithms.networks import as_tensors
 
 Networks = Literal["shared", "full", "atari"]
-Convention = Literal["reference", "paper"]
+Convention = Literal["reference", "paper", "habitat"]
 _EMBEDDING = 128
 
 
 def distillation(
-    setting: Setting, networks: Networks, convention: Convention, learning_rate: float, keep: float = 1.0
+    setting: Setting,
+    networks: Networks,
+    convention: Convention,
+    learning_rate: float,
+    keep: float = 1.0,
+    optimiser: OptimiserKind = "adam",
 ) -> Distillation | FrameDistillation:
     """The distillation with these parameters, shared by all terms that use it."""
     if networks == "atari":
         return frame_distillation(setting, convention, learning_rate, keep)
-    share = "" if keep == 1 else f", {keep!r}"
-    key = f"distillation({networks}, {convention}, {learning_rate!r}{share})"
-    return setting.share(key, lambda: Distillation(setting, networks, convention, learning_rate, keep))
+    rest = ("" if keep == 1 else f", {keep!r}") + ("" if optimiser == "adam" else f", {optimiser}")
+    key = f"distillation({networks}, {convention}, {learning_rate!r}{rest})"
+    return setting.share(key, lambda: Distillation(setting, networks, convention, learning_rate, keep, optimiser))
 
 
 class Distillation(SharedModel):
@@ -39,13 +45,20 @@ class Distillation(SharedModel):
     `networks="shared"`, as released for the combined bonuses: a frozen random encoder feeds a small frozen target
     (d → 128 → 128 → 128 → 128) and a deeper predictor (d → d → d → 128 → 128 → 128); the loss is the mean over
     states. `networks="full"`, as released for RND alone: target and predictor are whole encoders; the loss is summed
-    over time and averaged over envs. The loss of a state is its bonus, ‖f − f̄‖ or its square.
+    over time and averaged over envs. The loss of a state is its bonus, ‖f − f̄‖ or its square; with "habitat", as
+    released there, the bonus is the norm and the loss the mean of (f − f̄)² over states and features.
 
     Trains on each state once (every s_{t+1} and the first state of each episode), or on a random fraction `keep`.
     """
 
     def __init__(
-        self, setting: Setting, networks: Networks, convention: Convention, learning_rate: float, keep: float = 1.0
+        self,
+        setting: Setting,
+        networks: Networks,
+        convention: Convention,
+        learning_rate: float,
+        keep: float = 1.0,
+        optimiser: OptimiserKind = "adam",
     ) -> None:
         super().__init__()
         self._device = setting.device
@@ -60,12 +73,12 @@ class Distillation(SharedModel):
             self._target = _mlp(d, _EMBEDDING, _EMBEDDING, _EMBEDDING, _EMBEDDING)
             self._predictor = _mlp(d, d, d, _EMBEDDING, _EMBEDDING, _EMBEDDING)
         else:
-            self._target = build_encoder(setting.network, setting.observation_space)
-            self._predictor = build_encoder(setting.network, setting.observation_space)
+            self._target = bonus_encoder(setting)
+            self._predictor = bonus_encoder(setting)
         self._target.to(setting.device).requires_grad_(False)
         self._predictor.to(setting.device)
         self._subset = RandomSubset(keep, setting.seed)
-        self._optimiser = ClippedAdam("RND predictor", [self._predictor], setting, learning_rate)
+        self._optimiser = ClippedOptimiser("RND predictor", [self._predictor], setting, learning_rate, optimiser)
 
     def encode(self, fragment: Fragment) -> Tensor:
         inputs: Any = (
@@ -79,14 +92,16 @@ class Distillation(SharedModel):
             return self._predictor(inputs) - target
 
     def novelty(self, fragment: Fragment) -> Tensor:
-        """[(T + 1) N + F]: ‖f − f̄‖ ("reference") or ‖f − f̄‖² ("paper") of every state, without gradients."""
+        """[(T + 1) N + F]: ‖f − f̄‖, or ‖f − f̄‖² with "paper", of every state, without gradients."""
         return self._size(self.features(fragment).states.detach())
 
     def train(self, fragment: Fragment) -> dict[str, float]:
         errors = self.features(fragment).states
         with torch.enable_grad():
-            sizes = self._size(errors[self._subset.of(visited_rows(fragment))])
-            weight = len(sizes) if self._networks == "shared" else fragment.num_envs
+            errors = errors[self._subset.of(visited_rows(fragment))]
+            sizes = errors.square().mean(-1) if self._convention == "habitat" else self._size(errors)
+            summed = self._networks == "full" and self._convention != "habitat"  # over time
+            weight = fragment.num_envs if summed else len(sizes)
             loss = sizes.sum() / weight
         return {"predictor_loss": self._optimiser.step(loss, weight)}
 

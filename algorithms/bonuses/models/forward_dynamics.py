@@ -9,96 +9,109 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from bonuslab.algorithms.bonuses.algebra.setting import Setting
-from bonuslab.algorithms.bonuses.models.optimiser import ClippedAdam
+from bonuslab.algorithms.bonuses.models.bonus_encoder import bonus_encoder
+from bonuslab.algorithms.bonuses.models.dynamics_heads import head
+from bonuslab.algorithms.bonuses.models.optimiser import ClippedOptimiser, OptimiserKind
+from bonuslab.algorithms.bonuses.models.sampled_step import StepSampler
 from bonuslab.algorithms.bonuses.models.shared_model import Features, SharedModel
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.data.tensors import as_tensor
-from bonuslab.algorithms.networks import as_tensors, build_encoder
+from bonuslab.algorithms.networks import as_tensors
 
-ForwardLoss = Literal["half_square", "norm"]
+ErrorSize = Literal["half_square", "norm", "mean_square"]
+"""½ ‖e‖² (Pathak et al., 2017), ‖e‖ (released for MiniHack), or the mean of e² over features (released for Habitat)."""
 _HIDDEN = 256
+_RELEASED_FORWARD_HIDDEN = 1024
 
 
 def forward_dynamics(
     setting: Setting,
-    forward_loss: ForwardLoss,
+    error: ErrorSize,
     forward_coefficient: float,
     inverse_coefficient: float,
     learning_rate: float,
+    optimiser: OptimiserKind = "adam",
 ) -> ForwardDynamics:
     """The model with these parameters, shared by all terms that use it."""
-    key = f"forward_dynamics({forward_loss}, {forward_coefficient!r}, {inverse_coefficient!r}, {learning_rate!r})"
-    return setting.share(
-        key,
-        lambda: ForwardDynamics(setting, forward_loss, forward_coefficient, inverse_coefficient, learning_rate),
-    )
+    rest = "" if optimiser == "adam" else f", {optimiser}"
+    key = f"forward_dynamics({error}, {forward_coefficient!r}, {inverse_coefficient!r}, {learning_rate!r}{rest})"
+    coefficients = (forward_coefficient, inverse_coefficient)
+    return setting.share(key, lambda: ForwardDynamics(setting, error, coefficients, learning_rate, optimiser))
 
 
 class ForwardDynamics(SharedModel):
     """Encoder φ, inverse model g(φ(s_t), φ(s_{t+1})) → a_t and forward model h(φ(s_t), a_t) → φ(s_{t+1}), together.
 
-    Loss: inverse_coefficient · Σ_t cross-entropy(g, a_t) + forward_coefficient · Σ_t L(h − φ(s_{t+1})), mean over
-    envs, with L half the square (Pathak et al., 2017) or the norm (RIDE's released code). Both train the encoder.
-    Gradients of the three networks are clipped separately; each model has one hidden layer of 256.
+    Loss: forward coefficient · Σ_t size(h − φ(s_{t+1})) + inverse coefficient · Σ_t cross-entropy(g, a_t), mean over
+    envs. Both train the encoder. Gradients of the three networks are clipped separately. The models have one hidden
+    layer of 256; the forward model's has 1024 in the MiniHack variant, as released. In the Habitat variant an update
+    takes one random step of all envs, as for E3B.
     """
 
     def __init__(
         self,
         setting: Setting,
-        forward_loss: ForwardLoss,
-        forward_coefficient: float,
-        inverse_coefficient: float,
+        error: ErrorSize,
+        coefficients: tuple[float, float],
         learning_rate: float,
+        optimiser: OptimiserKind,
     ) -> None:
         super().__init__()
         self._device = setting.device
         self._num_actions = setting.num_actions
-        self._forward_loss = forward_loss
-        self._coefficients = (forward_coefficient, inverse_coefficient)
-        encoder = build_encoder(setting.network, setting.observation_space)
+        self._size = error
+        self._coefficients = coefficients
+        encoder = bonus_encoder(setting)
         d = encoder.output_size
+        hidden = _RELEASED_FORWARD_HIDDEN if setting.variant == "minihack" else _HIDDEN
         self._networks = nn.ModuleDict(
             {
                 "encoder": encoder,
-                "inverse": nn.Sequential(nn.Linear(2 * d, _HIDDEN), nn.ReLU(), nn.Linear(_HIDDEN, setting.num_actions)),
-                "forward_model": nn.Sequential(
-                    nn.Linear(d + setting.num_actions, _HIDDEN), nn.ReLU(), nn.Linear(_HIDDEN, d)
-                ),
+                "inverse": head(setting, 2 * d, _HIDDEN, setting.num_actions),
+                "forward_model": head(setting, d + setting.num_actions, hidden, d),
             }
-        ).to(setting.device)
-        self._optimiser = ClippedAdam(
-            "forward and inverse dynamics", list(self._networks.values()), setting, learning_rate
         )
+        networks = list(self._networks.values())
+        self._optimiser = ClippedOptimiser("forward and inverse dynamics", networks, setting, learning_rate, optimiser)
+        self._steps = StepSampler(setting.seed) if setting.variant == "habitat" else None
 
     def encode(self, fragment: Fragment) -> Tensor:
-        with torch.enable_grad():
+        with torch.set_grad_enabled(self._steps is None):
             return self._networks["encoder"](as_tensors(fragment.states(), self._device))
 
     def forward_error(self, fragment: Fragment) -> Tensor:
-        """[T, N, d]: h(φ(s_t), a_t) − φ(s_{t+1}), without gradients."""
+        """[T, N]: the size of h(φ(s_t), a_t) − φ(s_{t+1}), without gradients."""
+        features = self.features(fragment)
         with torch.no_grad():
-            return self._error(fragment, self.features(fragment))
+            return self._error(features, as_tensor(fragment.action, self._device))
 
     def train(self, fragment: Fragment) -> dict[str, float]:
-        features = self.features(fragment)
         forward_coefficient, inverse_coefficient = self._coefficients
         with torch.enable_grad():
+            features, action = self._transitions(fragment)
             logits = self._networks["inverse"](torch.cat([features.current, features.following], dim=-1))  # [T, N, A]
-            inverse_loss = functional.cross_entropy(
-                logits.flatten(0, 1), self._action(fragment).flatten(), reduction="sum"
-            )
-            error = self._error(fragment, features)
-            sizes = 0.5 * error.square().sum(-1) if self._forward_loss == "half_square" else error.norm(dim=-1)
-            loss = (inverse_coefficient * inverse_loss + forward_coefficient * sizes.sum()) / fragment.num_envs
+            inverse_loss = functional.cross_entropy(logits.flatten(0, 1), action.flatten(), reduction="sum")
+            forward_loss = self._error(features, action).sum()
+            loss = (inverse_coefficient * inverse_loss + forward_coefficient * forward_loss) / fragment.num_envs
         self._optimiser.step(loss, weight=fragment.num_envs)
         return {
-            "forward_loss": float(sizes.detach().sum()) / fragment.num_envs,
+            "forward_loss": float(forward_loss.detach()) / fragment.num_envs,
             "inverse_loss": float(inverse_loss.detach()) / fragment.num_envs,
         }
 
-    def _error(self, fragment: Fragment, features: Features) -> Tensor:
-        taken = functional.one_hot(self._action(fragment), self._num_actions).to(features.states.dtype)  # [T, N, A]
-        return self._networks["forward_model"](torch.cat([features.current, taken], dim=-1)) - features.following
+    def _transitions(self, fragment: Fragment) -> tuple[Features, Tensor]:
+        """Features and actions [T, N] of the steps to train on; T is 1 if one is sampled."""
+        if self._steps is None:
+            return self.features(fragment), as_tensor(fragment.action, self._device)
+        sampled = self._steps.draw(fragment)
+        states = self._networks["encoder"](as_tensors(sampled.observations, self._device))
+        following = torch.arange(len(states)).view(2, -1)[1:]
+        return Features(states, following), as_tensor(sampled.action[None], self._device)
 
-    def _action(self, fragment: Fragment) -> Tensor:
-        return as_tensor(fragment.action, self._device)
+    def _error(self, features: Features, action: Tensor) -> Tensor:
+        """[T, N]: the size of the forward model's error."""
+        taken = functional.one_hot(action, self._num_actions).to(features.states.dtype)  # [T, N, A]
+        error = self._networks["forward_model"](torch.cat([features.current, taken], dim=-1)) - features.following
+        if self._size == "norm":
+            return error.norm(dim=-1)
+        return 0.5 * error.square().sum(-1) if self._size == "half_square" else error.square().mean(-1)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from bonuslab.algorithms.bonuses.algebra.setting import Setting
-from bonuslab.algorithms.bonuses.models.optimiser import ClippedAdam
+from bonuslab.algorithms.bonuses.models.optimiser import ClippedOptimiser
 from bonuslab.algorithms.bonuses.models.shared_model import SharedModel
 from bonuslab.algorithms.bonuses.models.visited import RandomSubset, visited_rows
 from bonuslab.algorithms.bonuses.models.whitened_frames import STATES_AT_ONCE, whitened_frames
@@ -34,7 +34,7 @@ class FrameDistillation(SharedModel):
         self._frames = whitened_frames(setting)
         self._target = frame_target().to(setting.device).requires_grad_(False)
         self._predictor = frame_predictor().to(setting.device)
-        self._optimiser = ClippedAdam("RND predictor", [self._predictor], setting, learning_rate)
+        self._optimiser = ClippedOptimiser("RND predictor", [self._predictor], setting, learning_rate)
         self._subset = RandomSubset(keep, setting.seed)
 
     def encode(self, fragment: Fragment) -> Tensor:

@@ -6,11 +6,14 @@ import torch
 from torch import Tensor, nn
 
 from bonuslab.algorithms.bonuses.algebra.setting import Setting
-from bonuslab.algorithms.bonuses.models.optimiser import ClippedAdam
+from bonuslab.algorithms.bonuses.models.bonus_encoder import bonus_encoder
+from bonuslab.algorithms.bonuses.models.dynamics_heads import head
+from bonuslab.algorithms.bonuses.models.optimiser import ClippedOptimiser
+from bonuslab.algorithms.bonuses.models.sampled_step import StepSampler
 from bonuslab.algorithms.bonuses.models.shared_model import SharedModel
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.data.tensors import as_tensor
-from bonuslab.algorithms.networks import as_tensors, build_encoder
+from bonuslab.algorithms.networks import as_tensors
 
 _HIDDEN = 256  # paper, appendix "Architecture Details"
 
@@ -25,21 +28,21 @@ class InverseDynamics(SharedModel):
     """φ such that a head (2d → 256 → A, ReLU) predicts a_t from φ(s_t) and φ(s_{t+1}).
 
     The loss is the cross-entropy, summed over time and averaged over envs. The step that ends an episode uses its
-    true final state. Gradients of encoder and head are clipped separately, as released.
+    true final state. Gradients of encoder and head are clipped separately, as released. In the Habitat variant an
+    update takes one random step of all envs, without a mask at episode ends.
     """
 
     def __init__(self, setting: Setting, learning_rate: float) -> None:
         super().__init__()
         self._device = setting.device
-        self._encoder = build_encoder(setting.network, setting.observation_space).to(setting.device)
+        self._encoder = bonus_encoder(setting)
         self.size = self._encoder.output_size
-        self._head = nn.Sequential(
-            nn.Linear(2 * self.size, _HIDDEN), nn.ReLU(), nn.Linear(_HIDDEN, setting.num_actions)
-        ).to(setting.device)
-        self._optimiser = ClippedAdam("inverse-dynamics", [self._encoder, self._head], setting, learning_rate)
+        self._head = head(setting, 2 * self.size, _HIDDEN, setting.num_actions)
+        self._optimiser = ClippedOptimiser("inverse-dynamics", [self._encoder, self._head], setting, learning_rate)
+        self._steps = StepSampler(setting.seed) if setting.variant == "habitat" else None
 
     def encode(self, fragment: Fragment) -> Tensor:
-        with torch.enable_grad():
+        with torch.set_grad_enabled(self._steps is None):
             return self._encoder(as_tensors(fragment.states(), self._device))
 
     def logits(self, fragment: Fragment) -> Tensor:
@@ -49,10 +52,17 @@ class InverseDynamics(SharedModel):
             return self._head(torch.cat([features.current, features.following], dim=-1))
 
     def train(self, fragment: Fragment) -> dict[str, float]:
-        action = as_tensor(fragment.action, self._device)
-        logits = self.logits(fragment)
+        if self._steps is None:
+            action = as_tensor(fragment.action, self._device)
+            logits = self.logits(fragment)
+        else:
+            sampled = self._steps.draw(fragment)
+            action = as_tensor(sampled.action, self._device)
+            with torch.enable_grad():
+                states = self._encoder(as_tensors(sampled.observations, self._device))
+                logits = self._head(torch.cat(states.chunk(2), dim=-1))
         with torch.enable_grad():
-            loss = nn.functional.cross_entropy(logits.flatten(0, 1), action.flatten(), reduction="sum")
+            loss = nn.functional.cross_entropy(logits.flatten(0, -2), action.flatten(), reduction="sum")
             loss = loss / fragment.num_envs
         accuracy = (logits.detach().argmax(-1) == action).double().mean()
         value = self._optimiser.step(loss, weight=fragment.num_envs)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 LIMIT = 5.0
-"""Whitened values are clipped to [−5, 5] (Burda et al., 2019; REFERENCE.md)."""
+"""Whitened values are clipped to [−5, 5] (Burda et al., 2019; jcwleo's RND, train.py)."""
 # A prior of 1e-4 frames with mean 0 and variance 1 keeps deviations above 0, for constant pixels and before the first
 # frame. As in the code that the paper builds on.
 _PRIOR = 1e-4

@@ -6,9 +6,10 @@ import torch
 from torch import Tensor
 
 from bonuslab.algorithms.bonuses.algebra.setting import Setting
+from bonuslab.algorithms.bonuses.models.bonus_encoder import bonus_encoder
 from bonuslab.algorithms.bonuses.models.shared_model import SharedModel
 from bonuslab.algorithms.data.fragment import Fragment
-from bonuslab.algorithms.networks import as_tensors, build_encoder
+from bonuslab.algorithms.networks import as_tensors
 
 
 def random_encoder(setting: Setting) -> RandomEncoder:
@@ -22,8 +23,7 @@ class RandomEncoder(SharedModel):
     def __init__(self, setting: Setting) -> None:
         super().__init__()
         self._device = setting.device
-        self._encoder = build_encoder(setting.network, setting.observation_space).to(setting.device)
-        self._encoder.requires_grad_(False)
+        self._encoder = bonus_encoder(setting).requires_grad_(False)
         self.size = self._encoder.output_size
 
     def encode(self, fragment: Fragment) -> Tensor:

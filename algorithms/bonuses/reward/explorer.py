@@ -11,7 +11,7 @@ import torch
 
 from bonuslab.algorithms.bonuses.algebra.base import Bonus, Metrics
 from bonuslab.algorithms.bonuses.algebra.expression import parse
-from bonuslab.algorithms.bonuses.algebra.setting import Setting
+from bonuslab.algorithms.bonuses.algebra.setting import Setting, setting_for
 from bonuslab.algorithms.bonuses.algebra.terms import elementary
 from bonuslab.algorithms.bonuses.reward.loop_steps import LoopSteps
 from bonuslab.algorithms.bonuses.reward.model import IntrinsicModel, NormaliseAt
@@ -186,27 +186,12 @@ class Explorer:
         return torch.as_tensor(bonus, device=leaf.device) if isinstance(leaf, torch.Tensor) else bonus
 
 
-class _AnyActions(Setting):
-    """A setting without a number of actions: a bonus that asks for it raises `InvalidInput`."""
-
-    refusal: str
-
-    def __getattr__(self, name: str) -> Any:  # only for attributes that are not there
-        if name == "num_actions":
-            raise InvalidInput(self.refusal)
-        raise AttributeError(name)
-
-
 def _setting(bonus: Bonus, spaces: Batches, **build: Any) -> Setting:
-    if spaces.num_actions:
-        return Setting(spaces.observation_space, spaces.num_actions, **build)
-    setting = _AnyActions(spaces.observation_space, 0, **build)
-    del setting.num_actions
-    setting.refusal = (
+    refusal = (
         f"bonus '{bonus}' learns from discrete actions: {spaces.not_discrete}; "
         "rnd, noveld, counts and e3b(encoder=random) work with any"
     )
-    return setting
+    return setting_for(spaces.observation_space, spaces.num_actions, refusal, **build)
 
 
 def _row(steps: Transitions, t: int, envs: np.ndarray) -> Transitions:

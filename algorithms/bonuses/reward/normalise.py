@@ -47,7 +47,7 @@ class RunningStd(Normaliser):
     """
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count: float = 0
         self.mean = 0.0
         self.sum_of_squares = 0.0
 
@@ -70,11 +70,11 @@ class RunningStd(Normaliser):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The inverse of `state_dict`."""
-        self.count = int(state["count"])
+        self.count = state["count"]
         self.mean = float(state["mean"])
         self.sum_of_squares = float(state["sum_of_squares"])
 
-    def _merge(self, values: np.ndarray, count: int) -> None:
+    def _merge(self, values: np.ndarray, count: float) -> None:
         if not count:
             return
         mean = float(values.sum()) / count
@@ -89,18 +89,22 @@ class RunningStd(Normaliser):
 class ReferenceStd(RunningStd):
     """σ as the released code computes it (`normalise: reference`): sums over T × B values, a count of T.
 
-    A batch x of T steps of B unrolls, with mean μ and variance σ², enters the update above with
+    A batch x of T steps of B = 8 unrolls, with mean μ and variance σ², enters the update above with
 
         m = T,   ν = Σx / T = B·μ,   Q = Σ(x − ν)² = T·B·(σ² + (B − 1)²·μ²),
 
-    so M₂/n converges to B·(σ² + (B − 1)²·μ²): 8·(σ² + 49·μ²) for the paper's B = 8. Bonuses are mostly positive with μ
-    near σ, hence divided by about twenty times their true σ. B is the number of envs in the fragment.
+    so M₂/n converges to 8·(σ² + 49·μ²). Bonuses are mostly positive with μ near σ, hence divided by about twenty times
+    their true σ. B is the released program's, whatever the number of envs: eight envs at a time make one such batch.
     """
 
+    BATCH = 8
+
     def update(self, *values: np.ndarray) -> None:
-        """Merge one batch [T, B] as T values; for several batches B is the sum and T the mean over envs."""
-        joined = _joined(values)
-        self._merge(joined, round(len(joined) / sum(batch.shape[1] for batch in values)))
+        """Merge the bonuses of every eight envs as one batch; fewer are a part of one."""
+        unrolls = [column for batch in values for column in np.asarray(batch, np.float64).T]
+        for start in range(0, len(unrolls), self.BATCH):
+            joined = np.concatenate(unrolls[start : start + self.BATCH])
+            self._merge(joined, len(joined) / self.BATCH)
 
 
 class ReturnStd(RunningStd):

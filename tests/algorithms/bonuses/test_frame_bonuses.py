@@ -19,11 +19,16 @@ from bonuslab.algorithms.bonuses.models.whitened_frames import whitened_frames
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.data.synthetic import OBSERVATION_SPACE, next_state_at
 from bonuslab.algorithms.learning.collectives import SingleProcess
+from bonuslab.envs.atari.games import find_game
+from bonuslab.envs.atari.spaces import observation_space
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.envs.montezuma.spaces import observation_space as montezuma
 
 T, N = 5, 2
 ON_MONTEZUMA = [name for name in PRESETS if name.endswith("_montezuma")]
+
+
+def montezuma() -> gym.spaces.Dict:
+    return observation_space(find_game("MontezumaRevenge"))
 
 
 def setting(seed: int = 0) -> Setting:
@@ -262,7 +267,7 @@ def test_the_terms_of_a_product_share_the_frames() -> None:
         "FrameEncoder",
         "WhitenedFrames",
     ]
-    assert isinstance(place.models["frame_distillation(reference, 0.0001, 0.25)"], FrameDistillation)
+    assert isinstance(place.models["frame_distillation(reference, 0.0001, 0.0625)"], FrameDistillation)
 
 
 def test_environments_without_frames_are_rejected() -> None:
@@ -281,6 +286,17 @@ def test_rooms_and_positions_are_counted() -> None:
         assert all((keys[i] == keys[j]) == (literal[i] == literal[j]) for i in range(len(keys)) for j in range(i))
     bonus = IntrinsicModel(parse("count.episodic(room)"), setting(), normalise="none").process(fragment)
     assert 0 < bonus.bonus_raw.sum() <= 2 * N * 3
+
+
+def test_games_without_rooms_refuse_their_features_and_have_pixels() -> None:
+    pong = observation_space(find_game("Pong"))
+    for name in ("room", "position"):
+        with pytest.raises(InvalidInput, match=f"'{name}' needs the observation .*; this environment shows frames"):
+            feature_of(name, pong)
+    rows = fragments(1)[0].states()["frames"]
+    for space in (pong, montezuma()):
+        keys = feature_of("pixels", space).keys({"frames": rows})
+        np.testing.assert_array_equal(keys, feature_of("pixels", pong).keys({"frames": rows[:, -1:]}))
 
 
 def test_a_glimpse_is_a_thousandth_of_the_images_with_the_pose() -> None:

@@ -10,7 +10,7 @@ from bonuslab.algorithms.bonuses.algebra.base import Bonus, Metrics
 from bonuslab.algorithms.bonuses.algebra.registry import register
 from bonuslab.algorithms.bonuses.algebra.setting import Setting
 from bonuslab.algorithms.bonuses.memory.episode_memory import EpisodeMemory
-from bonuslab.algorithms.bonuses.models.optimiser import ClippedAdam
+from bonuslab.algorithms.bonuses.models.optimiser import ClippedOptimiser
 from bonuslab.algorithms.bonuses.models.shared_model import SharedModel
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.envs.errors import InvalidInput
@@ -49,7 +49,7 @@ class PositionNet(SharedModel):
     def __init__(self, setting: Setting) -> None:
         super().__init__()
         self.layer = torch.nn.Linear(2, 1)
-        self.adam = ClippedAdam("toy", [self.layer], setting, learning_rate=0.05)
+        self.adam = ClippedOptimiser("toy", [self.layer], setting, learning_rate=0.05)
         self.passes = self.updates = 0
 
     def encode(self, fragment: Fragment) -> torch.Tensor:

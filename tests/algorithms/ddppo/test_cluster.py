@@ -110,7 +110,7 @@ def fingerprints(algorithm: DDPPO) -> list[str]:
 
 def train_until_both_recover(algorithm: DDPPO) -> None:
     while algorithm.train()["workers"]["num_workers"] < 2:
-        time.sleep(0.1)
+        time.sleep(0.5)  # an update costs more than it tells
 
 
 def test_results_contain_every_metric_and_replicas_are_identical(algorithm):
@@ -201,23 +201,6 @@ def test_resumes_from_a_checkpoint(algorithm, tmp_path):
     assert len(set(fingerprints(algorithm))) == 1
 
 
-def test_an_error_in_the_loss_of_one_worker_is_reported_at_once(cluster, make_config, running):
-    """The other worker, which waits for its gradients, must not hang, and the error must reach the user."""
-
-    class Broken(Worker):
-        def make_module(self) -> None:
-            super().make_module()
-            if self.worker_index == 2:
-                self.module.network.value_head.weight.data.fill_(float("nan"))
-
-        def set_state(self, state) -> None:
-            """Keep the NaNs: ignore RLlib's initial weights."""
-
-    algorithm = running(make_config("none").env_runners(env_runner_cls=Broken))
-    with pytest.raises(RuntimeError, match=r"NonFinite: (value|advantage) is not finite"):
-        algorithm.train()
-
-
 @pytest.mark.slow
 def test_if_all_die_they_resume_from_the_drivers_snapshot(algorithm):
     for _ in range(2):
@@ -229,6 +212,13 @@ def test_if_all_die_they_resume_from_the_drivers_snapshot(algorithm):
     train_until_both_recover(algorithm)
     assert on_worker(algorithm, 1, lambda worker: worker.learner._weights_seq_no) > copied > 0
     assert len(set(fingerprints(algorithm))) == 1
+
+
+def test_an_error_in_the_loss_of_one_worker_is_reported_at_once(algorithm):
+    """The other worker, which waits for its gradients, must not hang, and the error must reach the user."""
+    on_worker(algorithm, 2, lambda worker: worker.module.network.value_head.weight.data.fill_(float("nan")))
+    with pytest.raises(RuntimeError, match=r"NonFinite: (value|advantage) is not finite"):
+        algorithm.train()
 
 
 def test_a_worker_that_hangs_is_restarted(algorithm, monkeypatch, wait_until_gone):

@@ -13,7 +13,10 @@ import ray
 from ray import cloudpickle
 
 from bonuslab.algorithms.acting.runner import FragmentRunner
+from bonuslab.algorithms.impala import algorithm as impala
 from bonuslab.algorithms.impala.algorithm import IMPALA, POLL_SECONDS
+from bonuslab.algorithms.impala.resources import laptop
+from bonuslab.algorithms.rllib.bonus_client import LocalBonus
 from bonuslab.algorithms.rllib.metrics import METRICS
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.minihack.contexts import MiniHackContexts
@@ -30,7 +33,9 @@ def algorithm(cluster, make_config):
     config = make_config(BONUS, ENVS, STEPS, max_steps=20)
     config.evaluation(evaluation_interval=2, evaluation_duration=5)
     made = config.build_algo()
-    yield made
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(impala, "RECOVERY_TIMEOUT_SECONDS", 600)  # processes start slowly on a busy machine
+        yield made
     made.stop()
 
 
@@ -161,36 +166,23 @@ def test_an_invalid_task_or_setting_is_named_before_anything_starts(cluster, mak
         make_config("none", contexts="many").build_algo()
 
 
-class SlowThenBroken:
-    """A vector env that sleeps in every step and fails in step `fails_at`."""
+def break_after_two_fragments(runner) -> None:
+    """Every step sleeps, and a step of the third fragment fails."""
+    left, plain = iter(range(2 * STEPS + STEPS // 2)), runner.env.step
 
-    def __init__(self, envs, seconds: float, fails_at: int) -> None:
-        self._envs, self._seconds, self._left = envs, seconds, fails_at
-
-    def __getattr__(self, name: str):
-        return getattr(self._envs, name)
-
-    def step(self, actions, out=None):
-        time.sleep(self._seconds)
-        self._left -= 1
-        if self._left < 0:
+    def step(actions, out=None):
+        time.sleep(0.05)
+        if next(left, None) is None:
             raise OSError("simulated failure")
-        return self._envs.step(actions, out)
+        return plain(actions, out)
+
+    runner.env.step = step
 
 
-def test_an_idle_driver_sleeps_and_a_failing_environment_is_reported(
-    cluster, make_config, running, wait_until_gone, monkeypatch
-):
-    class Runner(FragmentRunner):
-        def make_env(self) -> None:
-            super().make_env()
-            self.env = SlowThenBroken(self.env, seconds=0.05, fails_at=12)
-
-    config = make_config("none", steps=8).env_runners(env_runner_cls=Runner)
-    config.min_time_s_per_iteration = 0
-    algorithm = running(config)
+def test_an_idle_driver_sleeps_and_a_failing_environment_is_reported(algorithm, wait_until_gone, monkeypatch):
+    """The last test that uses the shared algorithm."""
     processes = [on_runner(algorithm, lambda _: os.getpid()), bonus_process(algorithm)]
-    algorithm.train()
+    on_runner(algorithm, break_after_two_fragments)
     waits = []
     fetch = algorithm.env_runner_group.foreach_env_runner_async_fetch_ready
     monkeypatch.setattr(
@@ -202,7 +194,7 @@ def test_an_idle_driver_sleeps_and_a_failing_environment_is_reported(
         )[1],
     )
     with pytest.raises(RuntimeError, match="a runner failed: OSError: simulated failure") as caught:
-        algorithm.train()  # the next fragment fails
+        [algorithm.train() for _ in range(20)]
     assert set(waits) == {POLL_SECONDS}, "an idle driver must wait for the runners"
     assert "in step" in "".join(caught.value.__notes__)  # the traceback of the other process
     algorithm.stop()
@@ -218,3 +210,22 @@ def test_runners_that_keep_dying_end_the_run(cluster, make_config, running):
     algorithm = running(make_config("none").env_runners(env_runner_cls=Runner))
     with pytest.raises(RuntimeError, match="all runners died 4 times without finishing a fragment"):
         algorithm.train()
+
+
+def test_the_laptops_bonus_is_in_the_driver_and_counts_what_is_learnt(cluster, make_config, tmp_path):
+    config = laptop(2, 0.0).configure(make_config("count.global(position)", ENVS, STEPS))
+    algorithm = config.build_algo()
+    try:
+        assert isinstance(algorithm.bonus, LocalBonus)
+        for _ in range(4):
+            results = algorithm.train()
+        learnt = results["learners"]["__all_modules__"]["num_env_steps_trained_lifetime"]
+        assert learnt == algorithm._updates * ENVS * STEPS
+        assert visits(algorithm.bonus.get_state()) >= learnt
+        saved = visits(algorithm.bonus.get_state())
+        algorithm.save_to_path(tmp_path / "checkpoint")
+        algorithm.train()
+        algorithm.restore_from_path(tmp_path / "checkpoint")
+        assert visits(algorithm.bonus.get_state()) == saved
+    finally:
+        algorithm.stop()

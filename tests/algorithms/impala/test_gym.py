@@ -16,6 +16,9 @@ class Pole(CartPoleEnv):
     """An environment class of a user's script."""
 
 
+MINIGRID = ["MiniGrid-MultiRoom-N6-v0", "MiniGrid-KeyCorridorS3R3-v0", "MiniGrid-ObstructedMaze-2Dlhb-v1"]
+
+
 def train(environment: Any, bonus: str) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     config = IMPALAConfig().environment(
         canonical_name(environment), env_config={"contexts": "3", "max_episode_steps": 20}
@@ -45,4 +48,12 @@ def test_the_same_seed_gives_the_same_weights(environment: Any, bonus: str) -> N
     assert 1 <= results["env_runners"]["episode_len_mean"] <= 20
     assert results["held_out"]["greedy"]["num_episodes"] == 32
     assert all(torch.equal(weights[key], again[key]) for key in weights)
+    assert all(value.isfinite().all() for value in weights.values())
+
+
+@pytest.mark.parametrize("environment", MINIGRID)
+def test_minigrids_benchmarks_train_with_counts_of_cells(environment: str) -> None:
+    results, weights = train(environment, "count.episodic(agent_position) * count.global(position)")
+    assert results["env_runners"]["episode_len_mean"] == 20
+    assert any(value > 0 for name, value in results["bonus"].items() if "mean" in name), results["bonus"]
     assert all(value.isfinite().all() for value in weights.values())

@@ -13,10 +13,15 @@ from bonuslab.algorithms.networks import build_encoder, build_policy
 from bonuslab.algorithms.networks.atari_frames import frame_predictor, frame_target
 from bonuslab.algorithms.networks.pixels import Images, Pose
 from bonuslab.algorithms.networks.resnet import BasicBlock, Bottleneck, ResNet
+from bonuslab.envs.atari.games import find_game
+from bonuslab.envs.atari.spaces import observation_space
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.envs.montezuma.spaces import observation_space as montezuma
 
 Box = gym.spaces.Box
+
+
+def montezuma() -> gym.spaces.Dict:
+    return observation_space(find_game("MontezumaRevenge"))
 
 
 def habitat(size: int) -> gym.spaces.Dict:
@@ -26,6 +31,7 @@ def habitat(size: int) -> gym.spaces.Dict:
             "depth": Box(0, 10, (size, size, 1), np.float32),
             "gps": Box(-100, 100, (2,), np.float32),
             "compass": Box(-np.pi, np.pi, (1,), np.float32),
+            "previous_action": Box(0, 4, (1,), np.uint8),
         }
     )
 
@@ -66,7 +72,7 @@ def test_the_compass_is_periodic() -> None:
 
 def test_resnet50_has_the_papers_architecture() -> None:
     network = build_policy("resnet50", habitat(256), 4)
-    backbone = network.encoder.backbone
+    backbone = network.encoder.trunk.backbone
     convolutions = [layer for name, layer in backbone.named_modules() if isinstance(layer, nn.Conv2d)]
     assert len(convolutions) == 49 + 4  # 1 + 3 · 16, and a shortcut at each stage; the 50th layer is the join
     assert {layer.num_groups for layer in backbone.modules() if isinstance(layer, nn.GroupNorm)} == {16}
@@ -81,13 +87,13 @@ def test_resnet50_has_the_papers_architecture() -> None:
             literal += 0 if number else inputs * 4 * planes + 2 * 4 * planes
             inputs = 4 * planes
     assert parameters(backbone) == literal
-    assert network.encoder.compression[0].weight.shape == (128, 1024, 3, 3)
-    assert network.encoder.join.weight.shape == (512, 2048 + 32 + 32)
+    assert network.encoder.trunk.compression[0].weight.shape == (128, 1024, 3, 3)
+    assert network.encoder.visual.weight.shape == (512, 2048)
     assert (network.core.layers.hidden_size, network.core.layers.num_layers) == (512, 2)
     with torch.no_grad():
         output = network.act(states(habitat(256), 1), torch.zeros(1, dtype=torch.bool), network.initial_state(1))
     assert output.logits.shape == (1, 4)
-    assert output.features.shape == (1, 512)
+    assert output.features.shape == (1, 608)
     assert output.state[0].shape == (2, 1, 512)
 
 

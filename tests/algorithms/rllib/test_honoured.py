@@ -17,13 +17,15 @@ from ray.rllib.core.rl_module.torch.torch_rl_module import TorchRLModule
 
 from bonuslab.algorithms.ddppo.config import DDPPOConfig
 from bonuslab.algorithms.impala.config import IMPALAConfig
-from bonuslab.algorithms.rllib.honoured import HONOURED
+from bonuslab.algorithms.rllib.honoured import CALLBACKS, HONOURED
 from bonuslab.algorithms.rllib.intrinsic_reward import FragmentConnector
 from bonuslab.envs.errors import InvalidInput
 
+BOTH = pytest.mark.parametrize("kind", [IMPALAConfig, DDPPOConfig])
 
-def impala(**training: Any) -> IMPALAConfig:
-    config = IMPALAConfig().environment("CartPole-v1").training(network="mlp", **training)
+
+def small(kind: Any = IMPALAConfig, **training: Any) -> Any:
+    config = kind().environment("CartPole-v1").training(network="mlp", **training)
     return config.env_runners(rollout_fragment_length=8, num_envs_per_env_runner=4).run_serially()
 
 
@@ -47,7 +49,7 @@ def test_every_rllib_setting_is_known_to_exist() -> None:
     assert set(vars(AlgorithmConfig())) >= HONOURED
 
 
-@pytest.mark.parametrize("kind", [IMPALAConfig, DDPPOConfig])
+@BOTH
 def test_defaults_are_valid(kind: Any) -> None:
     kind().environment("MultiRoom-N2").validate()
 
@@ -65,6 +67,16 @@ def test_defaults_are_valid(kind: Any) -> None:
         (lambda config: config.evaluation(evaluation_config={"explore": False}), "held-out contexts"),
         (lambda config: config.callbacks(on_episode_step=lambda **_: None), "callbacks_on_episode_step"),
         (lambda config: config.multi_agent(policies_to_train=["a"]), "policies_to_train"),
+        (lambda config: config.multi_agent(policies={"a", "b"}), "trains one policy, not a, b"),
+        (
+            lambda config: config.learners(add_default_connectors_to_learner_pipeline=True),
+            "pieces work on",
+        ),
+        (lambda config: config.api_stack(enable_rl_module_and_learner=False), "no old API stack"),
+        (lambda config: config.training(lr=[[0, 1e-3], [100, -1e-3]]), "rates must be 0 or more"),
+        (lambda config: config.env_runners(num_env_runners=0).learners(num_learners=1), "num_learners=1 do not fit"),
+        (lambda config: config.run_serially().env_runners(num_env_runners=2), "num_env_runners=2 and .* do not fit"),
+        (lambda config: config.evaluation(evaluation_duration="auto"), "evaluation_duration='auto'"),
         (lambda config: config.offline_data(output="somewhere"), "output"),
     ],
 )
@@ -79,11 +91,26 @@ def test_a_callback_class_and_a_module_that_would_not_be_used_are_refused() -> N
     class Steps(RLlibCallback):
         def on_episode_step(self, **_: Any) -> None: ...
 
-    with pytest.raises(InvalidInput, match="never calls on_episode_step"):
+    with pytest.raises(InvalidInput, match=r"never calls on_episode_step; use one of .*on_episode_end"):
         IMPALAConfig().environment("MultiRoom-N2").callbacks(Steps).validate()
     spec = RLModuleSpec(module_class=TorchRLModule)
     with pytest.raises(InvalidInput, match="trains a PolicyModule"):
         IMPALAConfig().environment("MultiRoom-N2").rl_module(rl_module_spec=spec).validate()
+
+
+def test_every_callback_of_rllib_is_called_or_refused() -> None:
+    names = {name for name in vars(RLlibCallback) if name.startswith("on_")}
+    assert names >= set(CALLBACKS) >= {"on_episode_end", "on_train_result", "on_environment_created"}
+    for name in names - set(CALLBACKS):
+        kind = type("Listener", (RLlibCallback,), {name: lambda self, **_: None})
+        with pytest.raises(InvalidInput, match=f"never calls {name}"):
+            IMPALAConfig().environment("MultiRoom-N2").callbacks(kind).validate()
+
+
+def test_minus_one_is_no_way_around_the_checks() -> None:
+    """RLlib takes -1 for a deprecated setting and replaces it by the default."""
+    with pytest.raises(InvalidInput, match=r"invalid lr=-1\.0"):
+        small(lr=-1.0).build_algo()
 
 
 class Curiosity(ConnectorV2):
@@ -102,8 +129,8 @@ class Halved(FragmentConnector):
 
 def test_learner_connectors_work_on_fragments_or_are_refused() -> None:
     with pytest.raises(InvalidInput, match="learner connector Curiosity works on RLlib's episodes"):
-        trained(impala(learner_connector=lambda *_: Curiosity()))
-    config = impala(learner_connector=lambda *_: Halved())
+        trained(small(learner_connector=lambda *_: Curiosity()))
+    config = small(learner_connector=lambda *_: Halved())
     algorithm = config.build_algo()
     fragment = algorithm.env_runner.sample()
     rewards, _ = algorithm.bonus._bonus.process(fragment)
@@ -112,42 +139,49 @@ def test_learner_connectors_work_on_fragments_or_are_refused() -> None:
 
 
 def test_batch_sizes_in_steps_become_fragments_and_minibatches() -> None:
-    config = impala(train_batch_size_per_learner=96, minibatch_size=16)
+    config = small(train_batch_size_per_learner=96, minibatch_size=16)
     config.validate()
     assert (config.fragments_per_batch, config.num_minibatches) == (3, 6)
     with pytest.raises(InvalidInput, match="whole fragments"):
         DDPPOConfig().environment("MultiRoom-N2").training(train_batch_size_per_learner=1024).validate()
 
 
-def test_gradients_are_clipped_as_rllib_says() -> None:
-    plain = weights(impala(grad_clip=None))
-    np.testing.assert_array_equal(plain, weights(impala(grad_clip=1e9)))
+@BOTH
+def test_gradients_are_clipped_as_rllib_says(kind: Any) -> None:
+    plain = weights(small(kind, grad_clip=None))
+    np.testing.assert_array_equal(plain, weights(small(kind, grad_clip=1e9)))
     for by in ("global_norm", "norm", "value"):
-        assert not np.array_equal(plain, weights(impala(grad_clip=1e-3, grad_clip_by=by))), by
+        assert not np.array_equal(plain, weights(small(kind, grad_clip=1e-3, grad_clip_by=by))), by
 
 
-def test_the_learning_rate_follows_its_schedule() -> None:
-    constant = weights(impala(lr=1e-3), updates=3)
-    np.testing.assert_array_equal(constant, weights(impala(lr=[[0, 1e-3], [10**6, 1e-3]]), updates=3))
-    assert not np.array_equal(constant, weights(impala(lr=[[0, 1e-3], [32, 1e-6]]), updates=3))
+@BOTH
+def test_the_learning_rate_follows_its_schedule(kind: Any) -> None:
+    constant = weights(small(kind, lr=1e-3), updates=3)
+    unchanging = weights(small(kind, lr=[[0, 1e-3], [10**6, 1e-3]]), updates=3)
+    np.testing.assert_allclose(unchanging, constant, atol=1e-6)  # RLlib interpolates
+    falling = weights(small(kind, lr=[[0, 1e-3], [32, 1e-6]]), updates=3)
+    assert np.abs(falling - constant).max() > 1e-4
 
 
-def test_without_exploration_actions_are_greedy() -> None:
-    algorithm = impala().env_runners(explore=False).build_algo()
+@BOTH
+def test_without_exploration_actions_are_greedy(kind: Any) -> None:
+    algorithm = small(kind).env_runners(explore=False).build_algo()
     fragment = algorithm.env_runner.sample()
     algorithm.stop()
     np.testing.assert_array_equal(fragment.action, fragment.behaviour_logits.argmax(-1))
 
 
-def test_no_env_runners_means_this_process() -> None:
-    config = IMPALAConfig().environment("CartPole-v1").training(network="mlp")
+@BOTH
+def test_no_env_runners_means_this_process(kind: Any) -> None:
+    config = kind().environment("CartPole-v1").training(network="mlp")
     config.env_runners(num_env_runners=0, rollout_fragment_length=8, num_envs_per_env_runner=4)
     algorithm, _ = trained(config)
     assert algorithm.config.serial
     assert algorithm.env_steps == 32
 
 
-def test_callbacks_hear_of_environments_and_ended_episodes() -> None:
+@BOTH
+def test_callbacks_hear_of_environments_and_ended_episodes(kind: Any) -> None:
     heard: list[Any] = []
 
     class Listener(RLlibCallback):
@@ -157,20 +191,22 @@ def test_callbacks_hear_of_environments_and_ended_episodes() -> None:
         def on_environment_created(self, *, env: Any, **_: Any) -> None:
             heard.append(env.num_envs)
 
-    trained(impala().callbacks(Listener), updates=6)
+    trained(small(kind).callbacks(Listener), updates=6)
     assert heard[0] == 4
     assert len(heard) > 2
     assert all(value == length for value, length, _ in heard[1:])  # CartPole pays 1 per step
 
 
-def test_evaluation_is_where_rllib_has_it() -> None:
-    _, results = trained(impala().evaluation(evaluation_interval=1, evaluation_duration=2))
+@BOTH
+def test_evaluation_is_where_rllib_has_it(kind: Any) -> None:
+    _, results = trained(small(kind).evaluation(evaluation_interval=1, evaluation_duration=2))
     assert results["evaluation"]["env_runners"] == results["evaluation"]["sampled"]
     assert results["evaluation"]["env_runners"]["episode_return_mean"] >= 1
 
 
-def test_the_module_infers_like_the_rollout() -> None:
-    algorithm, _ = trained(impala())
+@BOTH
+def test_the_module_infers_like_the_rollout(kind: Any) -> None:
+    algorithm, _ = trained(small(kind))
     module = algorithm.get_module()
     env = gym.make("CartPole-v1")
     rows = [env.reset(seed=3)[0]] + [env.step(0)[0] for _ in range(2)]

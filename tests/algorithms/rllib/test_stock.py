@@ -189,15 +189,19 @@ def test_off_policy_algorithms_train(kind: type[AlgorithmConfig], env: str, runn
     assert reported(results)["learn"]["rnd"]["predictor_loss"] > 0
 
 
-def test_off_policy_algorithms_refuse_episodic_bonuses(running: Callable[[Any], Any]) -> None:
+def test_off_policy_algorithms_refuse_episodic_bonuses() -> None:
     for bonus in ("e3b", "e3b * rnd"):
         with pytest.raises(InvalidInput, match="use global terms only"):
             IntrinsicReward.add_to(DQNConfig(), bonus)
-    config = DQNConfig().environment("CartPole-v1").env_runners(num_env_runners=0)
-    config.learners(learner_connector=lambda _, __: IntrinsicReward("e3b"))
-    config.training(num_steps_sampled_before_learning_starts=1)
-    with pytest.raises(InvalidInput, match="use global terms only"):
+
+
+def test_a_learner_that_would_not_save_the_bonus_is_refused(running: Callable[[Any], Any]) -> None:
+    config = ppo().learners(learner_connector=lambda _, __: IntrinsicReward("rnd"))
+    with pytest.raises(InvalidInput, match=r"use IntrinsicReward.add_to\(config, 'rnd'\)"):
         running(config).train()
+    config = IntrinsicReward.add_to(ppo(), "rnd")
+    with pytest.raises(InvalidInput, match="after setting a learner class of your own"):
+        running(config.learners(learner_class=config.get_default_learner_class())).train()
 
 
 def test_sums_of_several_steps_are_refused(running: Callable[[Any], Any]) -> None:

@@ -221,6 +221,12 @@ def test_replayed_transitions_are_no_trajectory() -> None:
     assert found[2][0] < found[1][0] == 1.0  # the second sample of one transition
 
 
+def test_replayed_episodes_refuse_an_episodic_bonus() -> None:
+    replayed = walk("a", 1, 0, extra_model_outputs={"n_step": [1]})
+    with pytest.raises(InvalidInput, match="use global terms only"):
+        IntrinsicReward("e3b")(batch={}, episodes=[replayed])
+
+
 def test_spaces_that_rllib_users_have() -> None:
     length = 6
     cells = gym.spaces.Dict({"cell": gym.spaces.Discrete(4, start=2), "seen": gym.spaces.MultiBinary(3)})

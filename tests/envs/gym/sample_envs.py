@@ -7,25 +7,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
-from gymnasium.envs.classic_control import CartPoleEnv
 
 VECTOR = spaces.Box(-1.0, 1.0, (3,), np.float32)
-
-
-class StatelessCartPole(CartPoleEnv):
-    """CartPole without velocities, which a policy must remember."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.observation_space = spaces.Box(self.observation_space.low[[0, 2]], self.observation_space.high[[0, 2]])
-
-    def reset(self, **settings: Any) -> Any:
-        observation, info = super().reset(**settings)
-        return observation[[0, 2]], info
-
-    def step(self, action: Any) -> Any:
-        observation, *others = super().step(action)
-        return observation[[0, 2]], *others
 
 
 class EverythingEnv(gym.Env):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -59,6 +62,16 @@ def test_a_picture_that_cannot_be_drawn_does_not_stop_the_episode() -> None:
 
     album, _ = play(UndrawableEnv)
     assert album.text(0, 80, colour=False) == ["obs: 0 0 0"]
+
+
+def test_drawing_without_a_screen_is_silent() -> None:
+    """SDL complains of the missing XDG_RUNTIME_DIR on the process's own stderr, once per process."""
+    draw = (
+        "from bonuslab.envs import catalogue as c; e = c.find('CartPole').make_env('CartPole'); e.reset(); e.render()"
+    )
+    quiet = {name: value for name, value in os.environ.items() if not name.startswith(("SDL", "XDG", "PYGAME"))}
+    found = subprocess.run([sys.executable, "-c", draw], capture_output=True, text=True, env=quiet, check=True)
+    assert (found.stdout, found.stderr) == ("", "")
 
 
 def test_a_watched_environment_starts_on_a_given_context() -> None:

@@ -15,9 +15,10 @@ from bonuslab.envs import catalogue
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.gym import USER_ENVIRONMENTS, register_environment
 from bonuslab.envs.gym.family import FAMILY
+from bonuslab.envs.gym.stateless_cartpole import StatelessCartPole
 from bonuslab.envs.vector_env import EnvError
 
-from .sample_envs import EverythingEnv, StatelessCartPole, VectorEnv, make_maze
+from .sample_envs import EverythingEnv, VectorEnv, make_maze
 
 
 @pytest.fixture(autouse=True)
@@ -43,11 +44,27 @@ def spaces_of(name: Any, **settings: Any) -> tuple[list[str], int]:
         ("CartPole", "CartPole-v1"),
         ("minigrid-multiroom-n6-v0", "MiniGrid-MultiRoom-N6-v0"),
         ("MiniGrid-MultiRoom-N6", "MiniGrid-MultiRoom-N6-v0"),
+        ("StatelessCartPole", "StatelessCartPole-v1"),
     ],
 )
 def test_gymnasium_ids(name: str, canonical: str) -> None:
     assert catalogue.find(name) is FAMILY
     assert catalogue.canonical_name(name) == canonical
+
+
+@pytest.mark.parametrize(
+    ("name", "preset"),
+    [
+        ("CartPole-v1", "classic"),
+        ("StatelessCartPole", "classic"),
+        (EverythingEnv, "classic"),
+        ("minigrid-multiroom-n6", "minigrid"),
+        ("BabyAI-GoToRedBall-v0", "minigrid"),
+        ("MultiRoom-N6", "laptop"),
+    ],
+)
+def test_environments_have_presets(name: Any, preset: str) -> None:
+    assert catalogue.default_preset(name) == preset
 
 
 def test_classes_and_functions_have_stable_names() -> None:

@@ -12,8 +12,9 @@ import pytest
 from bonuslab.envs import catalogue
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.gym import GymVectorEnv
+from bonuslab.envs.gym.stateless_cartpole import StatelessCartPole
 
-from .sample_envs import EverythingEnv, LateLuckEnv, StatelessCartPole, UnseededEnv, VectorEnv
+from .sample_envs import EverythingEnv, LateLuckEnv, UnseededEnv, VectorEnv
 
 NUM_ENVS = 3
 SOME = ["CartPole-v1", "MiniGrid-DoorKey-5x5-v0", EverythingEnv, StatelessCartPole]
@@ -96,6 +97,36 @@ def test_the_callers_arrays_are_written_and_final_observations_are_kept() -> Non
         np.testing.assert_array_equal(episode.final_observation["obs"], final)
         assert abs(final[2]) > 0.2095 or abs(final[0]) > 2.4  # where CartPole ends, not where the next one begins
         assert np.abs(rows[t + 1, episode.env_index]).max() <= 0.05
+
+
+def test_stateless_cartpole_is_rllibs() -> None:
+    from ray.rllib.examples.envs.classes.stateless_cartpole import StatelessCartPole as RLlibs
+
+    ours, theirs = StatelessCartPole(), RLlibs()
+    assert ours.observation_space == theirs.observation_space
+    np.testing.assert_array_equal(ours.reset(seed=3)[0], theirs.reset(seed=3)[0])
+    for action in (0, 1, 1, 1, 0):
+        (one, *rest), (other, *others) = ours.step(action), theirs.step(action)
+        np.testing.assert_array_equal(one, other)
+        assert rest == others
+    envs = make("StatelessCartPole", 1)
+    assert envs._episodes[0].env.spec.max_episode_steps == 500
+
+
+MINIGRID = ["MiniGrid-MultiRoom-N6-v0", "MiniGrid-KeyCorridorS3R3-v0", "MiniGrid-ObstructedMaze-2Dlhb-v1"]
+
+
+@pytest.mark.parametrize("name", MINIGRID)
+def test_minigrids_benchmarks_tell_where_the_agent_is(name: str) -> None:
+    envs = make(name, seed=3)
+    shown, places = envs.reset(), set()
+    assert sorted(shown) == ["agent_position", "direction", "image", "mission"]
+    for actions in random_actions(envs, 60):
+        shown = envs.step(actions).observations
+        for index, episode in enumerate(envs._episodes):
+            assert tuple(shown["agent_position"][index]) == tuple(episode.env.unwrapped.agent_pos)
+            places.add((index, *shown["agent_position"][index]))
+    assert len(places) > NUM_ENVS, "the agents have moved"
 
 
 @pytest.mark.parametrize("name", ["MiniGrid-MultiRoom-N2-S4-v0", "CartPole-v1"])

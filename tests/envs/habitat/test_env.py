@@ -38,6 +38,7 @@ def test_observations_match_the_spec() -> None:
         "depth": ((32, 32, 1), "float16"),
         "gps": ((2,), "float32"),
         "compass": ((1,), "float32"),
+        "previous_action": ((1,), "uint8"),
     }
     assert env.observation_space.contains(observation)
     assert env.action_space.n == 4
@@ -46,6 +47,7 @@ def test_observations_match_the_spec() -> None:
     assert 0 < info["coverage"] < 1
     assert not observation["gps"].any()
     assert not observation["compass"].any()
+    assert not observation["previous_action"].any()
 
 
 def test_episode_has_500_steps_without_reward() -> None:
@@ -88,6 +90,7 @@ def test_sensors_and_coverage_follow_the_agent(bare_rooms: Any) -> None:
     for _ in range(2):
         observation, *_ = env.step(Action.FORWARD)
     assert observation["gps"] == pytest.approx([0.5, 0.0])
+    assert observation["previous_action"] == [Action.FORWARD + 1]
     for _ in range(9):
         observation, *_, info = env.step(Action.LEFT)
     assert observation["compass"] == pytest.approx([np.pi / 2])

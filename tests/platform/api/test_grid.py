@@ -27,7 +27,7 @@ def test_a_grid_is_trained_and_resumed(
         return torch.full(step.action.shape, float(os.getpid() != driver))
 
     def train(steps: int) -> bl.Grid:
-        settings = {"evaluate_every_steps": 0, "concurrent": 2, **tiny.SMALL}
+        settings = {"evaluate_every_steps": 0, "concurrent": 1, **tiny.SMALL}
         return bl.grid("MultiRoom-N2-S4", [None, "elsewhere"], seeds=(0,), steps=steps, out=tmp_path / "g", **settings)
 
     grid = train(64)
@@ -40,3 +40,8 @@ def test_a_grid_is_trained_and_resumed(
     assert "2 of 2 trials finished" in capsys.readouterr().out
     with pytest.raises(bl.InvalidInput, match="total_env_steps: 64 → 96"):
         train(96)
+
+
+def test_serial_is_decided_by_the_cpus_of_a_trial(tmp_path: Path) -> None:
+    with pytest.raises(bl.InvalidInput, match="serial: in a grid cpus_per_trial decides, and 2 contradicts it"):
+        bl.grid("MultiRoom-N2-S4", serial=True, cpus_per_trial=2, out=tmp_path / "grid")

@@ -12,7 +12,7 @@ from PIL import Image
 
 from bonuslab.envs.minihack import make, task
 from bonuslab.envs.minihack.explorer import Explorer
-from bonuslab.platform.cli import play
+from bonuslab.platform.cli import play_episode as play
 from bonuslab.platform.cli.main import main
 from bonuslab.platform.pictures.live_lines import LiveLines
 from bonuslab.platform.pictures.video import picture_path

@@ -1,4 +1,4 @@
-"""Tiny grids on Ray Tune: failing trials, stopping and going on."""
+"""Tiny grids on Ray Tune: failing trials, stopping and resuming."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def troubled(tmp_path_factory: pytest.TempPathFactory, tiny: ModuleType) -> tupl
     """A grid in which one trial fails once and another always; its folder and what was said."""
     path = tmp_path_factory.mktemp("troubled")
     display = tiny.Notes()
-    scale = tiny.tiny_scale(["none", "test.flaky", "test.broken"], 6, path)
+    scale = tiny.tiny_scale(["test.flaky", "test.broken"], 6, path)
     _, outcome = tiny.drive(path / "grid", scale, display)
     assert (outcome.stopped, outcome.signal, outcome.unwritten) == ("", None, None)
     return path, display.notes
@@ -39,22 +39,17 @@ def troubled(tmp_path_factory: pytest.TempPathFactory, tiny: ModuleType) -> tupl
 def test_a_trial_that_keeps_failing_does_not_stop_the_others(troubled: tuple[Path, list[str]]) -> None:
     folder = GridFolder.open(troubled[0] / "grid")
     trials = {trial.description().labels["bonus"]: trial for trial in folder.trials()}
-    assert [trials[bonus].state().status for bonus in ("none", "test.flaky", "test.broken")] == [
-        "finished",
-        "finished",
-        "failed",
-    ]
-    broken = trials["test.broken"]
+    flaky, broken = trials["test.flaky"], trials["test.broken"]
+    assert (flaky.state().status, broken.state().status) == ("finished", "failed")
     assert broken.state().attempts == 2
     assert broken.state().error == "RuntimeError: this bonus is broken"
     assert "in compute" in broken.error_file.read_text()
-    assert trials["none"].rows()["env_steps"].tolist() == [32, 64, 96, 128, 160, 192]
-    assert trials["none"].video.stat().st_size > 1_000
-    assert trials["none"].summary.stat().st_size > 1_000
-    assert len(trials["none"].state().checkpoints) == 1
+    assert flaky.video.stat().st_size > 1_000
+    assert flaky.summary.stat().st_size > 1_000
+    assert len(flaky.state().checkpoints) == 1
 
 
-def test_a_retry_goes_on_from_the_checkpoint(troubled: tuple[Path, list[str]]) -> None:
+def test_a_retry_resumes_from_the_checkpoint(troubled: tuple[Path, list[str]]) -> None:
     folder = GridFolder.open(troubled[0] / "grid")
     (flaky,) = [trial for trial in folder.trials() if "flaky" in trial.id]
     assert flaky.state().attempts == 2
@@ -69,7 +64,7 @@ def test_the_next_run_repeats_nothing_but_what_failed(troubled: tuple[Path, list
     path = troubled[0]
     (path / "repaired").touch()
     before = {trial.id: trial.state() for trial in GridFolder.open(path / "grid").trials()}
-    scale = tiny.tiny_scale(["none", "test.flaky", "test.broken"], 6, path)
+    scale = tiny.tiny_scale(["test.flaky", "test.broken"], 6, path)
     folder, outcome = tiny.drive(path / "grid", scale, tiny.Notes())
     assert outcome.stopped == ""
     after = {trial.id: trial.state() for trial in folder.trials()}
@@ -91,7 +86,7 @@ def test_ctrl_c_saves_what_there_is(tmp_path: Path, tiny: ModuleType, wait_until
 
     threading.Thread(target=interrupt).start()
     display = tiny.Notes()
-    folder, outcome = tiny.drive(path, scale, display)
+    folder, outcome = tiny.drive(path, scale, display, concurrent=1)
     assert outcome.signal == signal.SIGINT
     assert any("stopping" in note for note in display.notes)
     for trial in folder.trials():

@@ -20,7 +20,7 @@ SCALE = Scale(
     seeds=[0, 3],
     settings={"preset": "laptop", "total_env_steps": 5_000, "num_minibatches": 2},
 )
-EXPERIMENT = Experiment("demo", "", {"small": SCALE}, "small", "win_rate", suites={"keys": ["KeyRoom-S5"]})
+EXPERIMENT = Experiment("demo", "", {"small": SCALE}, "small", "win_rate", suites=lambda: {"keys": ["KeyRoom-S5"]})
 
 
 def ids(scale: Scale) -> list[str]:

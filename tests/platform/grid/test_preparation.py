@@ -82,7 +82,7 @@ def test_with_consent_unchanged_trials_keep_their_results(grid: Path) -> None:
     (aside,) = (grid / ASIDE).iterdir()
     assert (aside / changed.id / "progress.csv").read_text() == "env_steps\n100\n"
     where = checkpoint_locations(folder, folder.description(), None)
-    assert where.of(changed.id).endswith("__none__cinf__s0.2"), "it must not go on from its old checkpoint"
+    assert where.of(changed.id).endswith("__none__cinf__s0.2"), "it must not resume from its old checkpoint"
     assert where.of(kept.id).endswith("__none__cinf__s1")
 
 

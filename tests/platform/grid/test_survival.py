@@ -80,7 +80,7 @@ def test_a_killed_driver_costs_no_finished_trial(tmp_path: Path, wait_until: Cal
 def test_a_machine_dies_and_the_grid_completes(
     tmp_path: Path, tiny: ModuleType, wait_until: Callable[..., bool]
 ) -> None:
-    """Three machines; the trials of the one that dies go on elsewhere, from checkpoints that were sent to the head."""
+    """Three machines; the trials of the one that dies continue elsewhere, from checkpoints sent to the head."""
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
     try:
         workers = [cluster.add_node(num_cpus=1) for _ in range(2)]

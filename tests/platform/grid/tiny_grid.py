@@ -59,10 +59,10 @@ class Flaky(Bonus):
 """
 
 
-def config(batches: int, **settings: Any) -> Config:
+def config(batches: int, task: str = "MultiRoom-N2-S4", **settings: Any) -> Config:
     """So many batches of a small room with `e3b * rnd`, serially, without evaluation unless asked for."""
     values = {"bonus": "e3b * rnd", "serial": True, "seed": 3, "evaluate_every_steps": 0, **SMALL, **settings}
-    return Config.of("MultiRoom-N2-S4", steps=batches * BATCH, **values)
+    return Config.of(task, steps=batches * BATCH, **values)
 
 
 def train(path: Path, batches: int, **settings: Any) -> RunOutcome:

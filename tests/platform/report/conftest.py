@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bonuslab.platform.report import write_report
+from bonuslab.platform.report.write import write_report
 from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription
 from bonuslab.platform.run.rows import RowWriter
 from bonuslab.platform.run.state import Status, TrialState

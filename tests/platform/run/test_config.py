@@ -83,6 +83,14 @@ def test_steps_are_the_presets_unless_given() -> None:
     assert Config.of("MultiRoom-N6", steps=None).steps == 300_000
 
 
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_the_environment_chooses_the_preset(algorithm: str) -> None:
+    tasks = ("MultiRoom-N6", "CartPole-v1", "MiniGrid-Empty-5x5-v0")
+    assert [Config(task, algorithm=algorithm).preset for task in tasks] == ["laptop", "classic", "minigrid"]
+    assert Config("CartPole-v1", algorithm=algorithm, preset="laptop").values.reward_clip == 1.0
+    assert Config("CartPole-v1", algorithm=algorithm).values.reward_clip is None
+
+
 @pytest.mark.parametrize(
     ("algorithm", "preset"), [(algorithm, preset) for algorithm in ALGORITHMS for preset in find(algorithm).presets]
 )

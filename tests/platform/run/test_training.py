@@ -5,18 +5,24 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import gymnasium as gym
+import numpy as np
 import pytest
 
 from bonuslab.algorithms.impala.hyperparameters import LAPTOP
+from bonuslab.envs.catalogue import name_of
 from bonuslab.platform.pictures.trial_pictures import pictures_of
 from bonuslab.platform.run import training as training_loop
 from bonuslab.platform.run.checkpoints import CheckpointStore
+from bonuslab.platform.run.folder import TrialFolder
+from bonuslab.platform.run.record import TrialRecord
 from bonuslab.platform.run.training import Row, Training, TrialReport, steps_per_row
 
 TIMES = ("wall_seconds", "env_steps_per_second", "learnt_steps_per_second")
@@ -89,6 +95,39 @@ def test_stopped_and_resumed_is_the_same_as_never_stopped(
     assert rows(first) + rows(second) == rows(whole[0])
     times = [report.row["wall_seconds"] for report in first + second if report.row]
     assert times == sorted(times)
+
+
+class Unseeded(gym.Env):
+    """Noise that ignores the seed."""
+
+    observation_space = gym.spaces.Box(0, 1, (2,), np.float32)
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, **_: Any) -> Any:
+        return np.random.default_rng().random(2, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        return np.random.default_rng().random(2, np.float32), 0.0, False, False, {}
+
+
+@pytest.mark.filterwarnings("ignore:.*ignores its seed")
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [
+        ("CartPole-v1", "at 96 steps; episodes in progress continue exactly"),
+        (Unseeded, r"at 96 steps; 4 of 4 episodes begin anew, because .*:Unseeded did not repeat them"),
+    ],
+)
+def test_a_resumed_trial_reports_whether_episodes_continue(run: Run, tmp_path: Path, task: Any, expected: str) -> None:
+    settings = {"task": name_of(task), "bonus": "none", "env": {"max_episode_steps": 50}}
+    assert {report.resumed for report in run(tmp_path / "checkpoints", stop_after=3, **settings)} == {""}
+    first, *others = run(tmp_path / "checkpoints", **settings)
+    assert re.fullmatch(expected, first.resumed)
+    assert {report.resumed for report in others} == {""}
+    record = TrialRecord(TrialFolder(tmp_path))
+    record.add(first)
+    record.write()
+    assert TrialFolder(tmp_path).state().resumed == first.resumed
 
 
 def test_a_row_cut_short_by_a_stop_does_not_shift_those_after_it(

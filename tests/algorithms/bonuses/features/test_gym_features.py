@@ -18,9 +18,10 @@ PLACES = spaces.Dict(
 def test_positions_are_told_apart() -> None:
     cells = np.array([(x, y) for x in range(-3, 20) for y in range(20)] * 2, np.int32)
     keys = feature_of("agent_position", PLACES).keys({"agent_position": cells})
+    np.testing.assert_array_equal(feature_of("position", PLACES).keys({"agent_position": cells}), keys)
     assert len(np.unique(keys)) == len(cells) / 2
     np.testing.assert_array_equal(keys[: len(keys) // 2], keys[len(keys) // 2 :])
-    with pytest.raises(InvalidInput, match="agent_position"):
+    with pytest.raises(InvalidInput, match=r"needs the observation 'agent_position'.* 'observation' suits every"):
         feature_of("agent_position", spaces.Dict({"image": PLACES["image"]}))
 
 
@@ -47,5 +48,12 @@ def test_pixels_are_coarse_and_of_stacked_frames_the_newest() -> None:
     assert keys[0] == keys[1] == keys[2] != keys[3]
     lights = np.array([0.0, 0.5], np.float32)[:, None, None, None].repeat(20, 1).repeat(20, 2)
     assert len(np.unique(feature.keys({"obs": lights}))) == 2
-    with pytest.raises(InvalidInput, match=r"needs an image; this environment has obs \(4,\)"):
-        feature.keys({"obs": np.zeros((2, 4), np.float32)})
+    flags = np.arange(2, dtype=bool)[:, None, None].repeat(20, 1).repeat(20, 2)
+    assert len(np.unique(feature.keys({"obs": flags}))) == 2
+
+
+def test_pixels_need_an_image() -> None:
+    with pytest.raises(
+        InvalidInput, match=r"state feature 'pixels': it needs images .* this environment has obs \(4,\)"
+    ):
+        feature_of("pixels", spaces.Dict({"obs": spaces.Box(-1, 1, (4,), np.float32)}))

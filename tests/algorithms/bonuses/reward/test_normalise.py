@@ -61,12 +61,22 @@ def test_reference_converges_to_the_analytic_value():
     assert one.sigma == pytest.approx(np.sqrt(8 * (x.var() + 49 * x.mean() ** 2)), rel=1e-12)
 
 
-def test_reference_of_one_env_equals_std():
-    x = np.random.default_rng(4).normal(size=(50, 1))
-    reference, std = make_normaliser("reference"), make_normaliser("std")
-    reference.update(x)
-    std.update(x)
-    assert reference.sigma == std.sigma
+@pytest.mark.parametrize("envs", [1, 4, 16, 20, 64])
+def test_reference_has_the_released_batch_size_whatever_the_number_of_envs(envs):
+    x = np.random.default_rng(4).normal(0.7, 0.3, size=(4000, envs))
+    running = make_normaliser("reference")
+    running.update(x)
+    assert running.sigma == pytest.approx(np.sqrt(8 * (0.3**2 + 49 * 0.7**2)), rel=0.02)
+
+
+def test_reference_of_sixteen_envs_is_two_batches_of_eight():
+    x = np.random.default_rng(5).normal(0.7, 0.3, size=(10, 16))
+    together, apart, replicas = (make_normaliser("reference") for _ in range(3))
+    together.update(x)
+    apart.update(x[:, :8])
+    apart.update(x[:, 8:])
+    replicas.update(x[:, :4], x[:, 4:10], x[:, 10:])
+    assert together.sigma == apart.sigma == replicas.sigma
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 1e9])

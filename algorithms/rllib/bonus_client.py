@@ -11,8 +11,8 @@ import gymnasium as gym
 import ray
 from ray.exceptions import GetTimeoutError, ObjectLostError, RayActorError
 
-from bonuslab.algorithms.bonuses.reward.shared import SharedBonus
 from bonuslab.algorithms.rllib.remote import get_result
+from bonuslab.algorithms.rllib.shared_bonus import SharedBonus
 
 logger = logging.getLogger(__name__)
 SNAPSHOT_INTERVAL = 20

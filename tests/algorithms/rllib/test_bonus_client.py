@@ -13,12 +13,12 @@ import pytest
 import ray
 
 from bonuslab.algorithms.acting.rollout import EPISODES_PER_INCARNATION
-from bonuslab.algorithms.bonuses.reward import client as bonus_client
-from bonuslab.algorithms.bonuses.reward.client import LocalBonus, RemoteBonus
 from bonuslab.algorithms.data.finite import NonFinite
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory
 from bonuslab.algorithms.extensions import load_plugin
+from bonuslab.algorithms.rllib import bonus_client
+from bonuslab.algorithms.rllib.bonus_client import LocalBonus, RemoteBonus
 
 BONUS = "count.global(position) + count.episodic(position, form=root)"
 SPACES = (OBSERVATION_SPACE, gym.spaces.Discrete(NUM_ACTIONS))
@@ -57,10 +57,9 @@ def counts(state: Any) -> int:
 @pytest.fixture
 def expected(make_config):
     """Results of one uninterrupted process on the same fragments."""
-    config = make_config(BONUS).run_serially()
 
-    def process(given: list[Fragment], column: str = "bonus") -> tuple[list[np.ndarray], dict]:
-        local = LocalBonus(config, *SPACES)
+    def process(given: list[Fragment], column: str = "bonus", of: str = BONUS) -> tuple[list[np.ndarray], dict]:
+        local = LocalBonus(make_config(of).run_serially(), *SPACES)
         for fragment in given:
             local.submit([replace(fragment, extra={})])  # columns are added in place
         return [item.parts[-1].columns[column] for item in local.take(0)], local.get_state()
@@ -68,12 +67,19 @@ def expected(make_config):
     return process
 
 
-@pytest.fixture
-def remote(cluster, make_config, monkeypatch):
-    monkeypatch.setattr(bonus_client, "SNAPSHOT_INTERVAL", 4)
+@pytest.fixture(scope="module")
+def shared_remote(cluster, make_config):
     client = RemoteBonus(make_config(BONUS), *SPACES)
     yield client
     client.close()
+
+
+@pytest.fixture
+def remote(shared_remote, expected, monkeypatch):
+    """A client without counts; it keeps its actor from test to test, since each start takes seconds."""
+    monkeypatch.setattr(bonus_client, "SNAPSHOT_INTERVAL", 4)
+    shared_remote.set_state(expected([])[1])
+    return shared_remote
 
 
 def kill(client: RemoteBonus) -> None:
@@ -155,13 +161,13 @@ def test_a_fragment_that_died_with_its_runner_is_skipped(remote, expected, wait_
 
 
 @pytest.mark.cluster
-def test_an_actor_that_cannot_start_is_an_error(cluster, make_config, expected):
-    client = RemoteBonus(make_config("count.global(position)"), *SPACES)
-    client._snapshot = ray.put(expected(fragments(1))[1])  # of another bonus
-    kill(client)
-    client.submit([ray.put(fragments(1)[0])])
+def test_an_actor_that_cannot_start_is_an_error(remote, expected):
+    """The last test that uses the shared client."""
+    remote._snapshot = ray.put(expected(fragments(1), of="count.global(position)")[1])
+    kill(remote)
+    remote.submit([ray.put(fragments(1)[0])])
     with pytest.raises(RuntimeError, match=r"cannot be restarted(.|\n)*the state was saved with bonus"):
-        take_all(client)
+        take_all(remote)
 
 
 SPOILT = {

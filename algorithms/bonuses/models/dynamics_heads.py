@@ -1,0 +1,18 @@
+"""Small networks on top of an encoder: inverse and forward models."""
+
+from __future__ import annotations
+
+import math
+
+from torch import nn
+
+from bonuslab.algorithms.bonuses.algebra.setting import Setting
+from bonuslab.algorithms.networks.atari import orthogonal
+
+
+def head(setting: Setting, inputs: int, hidden: int, outputs: int) -> nn.Sequential:
+    """inputs → hidden, ReLU → outputs; the MiniHack variant has orthogonal weights and zero biases, as released."""
+    first, last = nn.Linear(inputs, hidden), nn.Linear(hidden, outputs)
+    if setting.variant == "minihack":
+        first, last = orthogonal(first, math.sqrt(2)), orthogonal(last, 1.0)
+    return nn.Sequential(first, nn.ReLU(), last).to(setting.device)

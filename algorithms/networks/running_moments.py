@@ -1,0 +1,86 @@
+"""Normalise images by the running mean and variance of their channels, as DD-PPO does.
+
+Source: habitat-baselines, rl/ddppo/policy/running_mean_and_var.py, for the definition; the code is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+SMALLEST_VARIANCE = 1e-2
+
+
+class Summing(Protocol):
+    """Replicas that can add up their tensors (`learning.collectives`)."""
+
+    def sum(self, tensor: Tensor) -> Tensor:
+        """The sum over all replicas."""
+
+
+class _Alone:
+    """A single replica."""
+
+    def sum(self, tensor: Tensor) -> Tensor:
+        """The tensor itself."""
+        return tensor
+
+
+class RunningMoments(nn.Module):
+    """(x − mean) / √max(variance, 0.01) per channel, over all images that this network was trained on, of all replicas.
+
+    A pass that computes gradients adds its images to the statistics first; acting and evaluation leave them unchanged.
+    """
+
+    count: Tensor
+    mean: Tensor
+    variance: Tensor
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros((), dtype=torch.float64))
+        self.register_buffer("mean", torch.zeros(channels, dtype=torch.float64))
+        self.register_buffer("variance", torch.zeros(channels, dtype=torch.float64))
+        self._collectives: Callable[[], Summing] = _Alone
+
+    def connect(self, collectives: Callable[[], Summing]) -> None:
+        """Share the statistics with the replicas that `collectives()` connects."""
+        self._collectives = collectives
+
+    def forward(self, images: Tensor) -> Tensor:
+        """[B, channels, H, W]."""
+        if torch.is_grad_enabled():
+            self._add(images.detach())
+        scale = self.variance.clamp(min=SMALLEST_VARIANCE).rsqrt()
+        mean, scale = (part.to(images.dtype)[:, None, None] for part in (self.mean, scale))
+        return (images - mean) * scale
+
+    @torch.no_grad()
+    def _add(self, images: Tensor) -> None:
+        """Merge the moments of a batch of all replicas (Chan et al., 1979)."""
+        collectives = self._collectives()
+        pixels = images.double().transpose(0, 1).flatten(1)  # [channels, B · H · W]
+        sums = torch.cat([pixels.new_tensor([len(images), pixels.shape[1]]), pixels.sum(1)])
+        count, number, *_ = sums = collectives.sum(sums)
+        mean = sums[2:] / number
+        variance = collectives.sum((pixels - mean[:, None]).square().sum(1)) / number
+        total = self.count + count
+        delta = mean - self.mean
+        spread = self.count * self.variance + count * variance + delta.square() * self.count * count / total
+        self.variance.copy_(spread / total)
+        self.mean.add_(delta * count / total)
+        self.count.copy_(total)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies and pickles are connected to nothing."""
+        return {**self.__dict__, "_collectives": _Alone}
+
+
+def connect(network: nn.Module, collectives: Callable[[], Summing]) -> None:
+    """Share all running moments of a network with the replicas that `collectives()` connects."""
+    for part in network.modules():
+        if isinstance(part, RunningMoments):
+            part.connect(collectives)

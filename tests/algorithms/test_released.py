@@ -1,0 +1,164 @@
+"""What the authors' released programs do, fact by fact, asserted on our presets, networks and bonuses.
+
+Sources are files of facebookresearch/e3b: `models.py`, `utils.py`, `losses.py` and `algos/…` under e3b_minihack/src,
+`resnet_policy.py`, `…_trainer.py` and `ppo.py` under habitat-lab/habitat_baselines/rl; and of
+jcwleo/random-network-distillation-pytorch. All code here is our own, written from the facts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+
+from bonuslab.algorithms.bonuses import PRESETS as EXPRESSIONS
+from bonuslab.algorithms.bonuses import Bonus, Setting, parse
+from bonuslab.algorithms.bonuses.algebra.variants import VARIANTS
+from bonuslab.algorithms.data.fragment import Fragment
+from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory
+from bonuslab.algorithms.ddppo.config import DDPPOConfig
+from bonuslab.algorithms.ddppo.hyperparameters import PRESETS as DDPPO
+from bonuslab.algorithms.impala.config import IMPALAConfig
+from bonuslab.algorithms.impala.hyperparameters import PRESETS as IMPALA
+from bonuslab.algorithms.learning.learner import to_tensors
+from bonuslab.algorithms.rllib.hyperparameters import types_of
+from bonuslab.envs.catalogue import check_settings
+from bonuslab.envs.habitat.spaces import observation_space as habitat_space
+
+PAPER, HABITAT, MONTEZUMA = IMPALA["paper"].values, DDPPO["habitat"].values, DDPPO["montezuma"].values
+LAPTOPS = [preset.values for preset in (IMPALA["laptop"], DDPPO["laptop"], DDPPO["laptop-pixels"])]
+
+
+def built(expression: str, variant: str, **settings: Any) -> tuple[Any, Setting]:
+    """The bonus in one variant, with small networks."""
+    setting = Setting(OBSERVATION_SPACE, NUM_ACTIONS, network="small", variant=variant, **settings)
+    return parse(expression).build(setting), setting
+
+
+def fragments(*lengths: int, seed: int = 0, envs: int = 3) -> list[Fragment]:
+    return Trajectory(num_envs=envs, num_steps=sum(lengths), seed=seed, mean_episode=6).cut(list(lengths))
+
+
+def test_minihack_numbers() -> None:
+    # sweep_slurm.py, arguments.py, losses.py: 8 unrolls of 80, V-trace clips 1, total reward clipped to 1, no annealing
+    assert (PAPER.rollout_fragment_length, PAPER.num_envs_per_env_runner) == (80, 8)
+    assert (PAPER.vtrace_clip_rho_threshold, PAPER.vtrace_clip_c_threshold, PAPER.lambda_) == (1, 1, 1)
+    assert (PAPER.reward_clip, PAPER.grad_clip, PAPER.bonus_grad_clip) == (1, 40, 40)
+    assert (PAPER.vf_loss_coeff, PAPER.entropy_coeff, PAPER.optimiser, PAPER.lr) == (0.5, 0.005, "rmsprop", 1e-4)
+    assert (PAPER.normalise, PAPER.normalise_at) == ("reference", "combined")
+    assert (PAPER.network, PAPER.bonus_network, PAPER.bonus_variant) == ("paper", None, "minihack")
+    assert not PAPER.bootstrap_truncated  # the step limit is `done`
+    assert isinstance(IMPALAConfig().lr, float)  # no schedule
+
+
+def test_habitat_numbers() -> None:
+    # e3b_trainer.py, ppo.py: bonus unnormalised, PPO's clip and learning rate for the bonus networks, no bootstrap
+    assert (HABITAT.normalise, HABITAT.reward_clip, HABITAT.num_values) == ("none", None, 1)
+    assert (HABITAT.grad_clip, HABITAT.bonus_grad_clip, HABITAT.lr, HABITAT.optimiser) == (0.2, 0.2, 2.5e-4, "adam")
+    assert (HABITAT.clip_param, HABITAT.vf_clip_param) == (0.2, 0.2)
+    assert HABITAT.num_envs_per_env_runner == 4
+    assert (HABITAT.network, HABITAT.bonus_network, HABITAT.bonus_variant) == ("resnet50", "resnet50-bonus", "habitat")
+    assert not HABITAT.bootstrap_truncated
+    # where the released script differs from the paper's table (0.01, 5e-6, 0), the table counts
+    assert (HABITAT.coefficient, HABITAT.entropy_coeff, HABITAT.bonus_updates) == (0.1, 5e-5, 3)
+    check_settings("Apartments", contexts="inf", stop_ends_episode=True)  # as released; by default stop is a no-op
+
+
+def test_montezuma_numbers() -> None:
+    # jcwleo: config.conf, train.py, agents.py
+    assert (MONTEZUMA.num_envs_per_env_runner, MONTEZUMA.rollout_fragment_length) == (128, 128)
+    assert (MONTEZUMA.gamma, MONTEZUMA.intrinsic_gamma, MONTEZUMA.lambda_) == (0.999, 0.99, 0.95)
+    assert (MONTEZUMA.extrinsic_advantage_coeff, MONTEZUMA.intrinsic_advantage_coeff) == (2, 1)
+    assert (MONTEZUMA.num_values, MONTEZUMA.intrinsic_episodic, MONTEZUMA.normalise) == (2, False, "return")
+    assert (MONTEZUMA.reward_clip, MONTEZUMA.warm_up_steps, MONTEZUMA.lr) == (1, 50 * 128, 1e-4)
+    assert not MONTEZUMA.bootstrap_truncated  # envs.py: MaxStepPerEpisode is `done`
+    # 4 epochs of 4 minibatches, each on a random quarter: 16 updates on a sixteenth of the states
+    assert MONTEZUMA.bonus_updates == MONTEZUMA.num_epochs * MONTEZUMA.num_minibatches == 16
+    rnd = parse("rnd_montezuma")
+    assert (rnd.networks, rnd.keep) == ("atari", 0.25 / MONTEZUMA.num_minibatches)
+    assert parse("e3b_montezuma").ridge == 1.0
+
+
+def test_laptop_presets_keep_our_own_details() -> None:
+    for values in LAPTOPS:
+        assert (values.bonus_variant, values.bonus_grad_clip, values.bootstrap_truncated) == ("ours", 40, True)
+        assert values.bonus_network is None
+    assert types_of(type(PAPER))["bonus_variant"].__args__ == VARIANTS
+
+
+@pytest.mark.parametrize(("config", "variant", "clip"), [(IMPALAConfig, "minihack", 40), (DDPPOConfig, "habitat", 0.2)])
+def test_presets_reach_the_bonus(config: Any, variant: str, clip: float) -> None:
+    connector = config().bonus("e3b").build_learner_connector(habitat_space(16), gym.spaces.Discrete(4)).connectors[-1]
+    assert (connector._build["variant"], connector._build["grad_clip"]) == (variant, clip)
+
+
+def test_a_step_limit_ends_returns_as_released() -> None:
+    (fragment,) = fragments(20, seed=1)
+    assert fragment.truncated.any()
+    fragment.extra["reward"] = fragment.reward
+    cut = to_tensors(fragment, "cpu", bootstrap_truncated=False)
+    np.testing.assert_array_equal(cut["terminated"], fragment.done)
+    assert len(cut["final_index"]) == 0
+    np.testing.assert_array_equal(to_tensors(fragment, "cpu")["terminated"], fragment.terminated)
+
+
+PARAMETERS = [
+    # algos/ride.py, arguments.py
+    ("ride", "minihack", {"forward_coefficient": 1.0, "inverse_coefficient": 0.1, "optimiser": "rmsprop"}),
+    # algos/curiosity.py
+    ("icm", "minihack", {"error": "norm", "forward_coefficient": 1.0, "inverse_coefficient": 0.1}),
+    ("icm", "minihack", {"optimiser": "rmsprop", "learning_rate": 1e-4}),
+    # algos/rnd.py
+    ("rnd_alone", "minihack", {"networks": "full", "optimiser": "rmsprop", "learning_rate": 1e-4}),
+    # algos/bebold.py: small heads on one frozen encoder, alone and in combinations
+    ("noveld_alone", "minihack", {"networks": "shared", "episodic": True, "c": 0.1}),
+    ("rnd", "minihack", {"networks": "shared", "optimiser": "adam", "learning_rate": 1e-4, "convention": "reference"}),
+    # algos/e3b.py
+    ("e3b", "minihack", {"convention": "reference", "learning_rate": 1e-4, "ridge": 0.1}),
+    # utils.py, the actors' loop
+    ("count.global", "minihack", {"convention": "released", "count_scope": "runner"}),
+    ("count.episodic", "minihack", {"convention": "released"}),
+    # e3b_trainer.py, rnd_trainer.py, noveld_trainer.py, icm_trainer.py
+    ("e3b", "habitat", {"convention": "paper", "learning_rate": 2.5e-4}),
+    ("rnd", "habitat", {"convention": "habitat", "networks": "full", "learning_rate": 2.5e-4}),
+    ("noveld", "habitat", {"convention": "habitat", "networks": "full", "learning_rate": 2.5e-4}),
+    ("icm", "habitat", {"error": "mean_square", "forward_coefficient": 1.0, "learning_rate": 2.5e-4}),
+]
+
+
+@pytest.mark.parametrize(("expression", "variant", "expected"), PARAMETERS)
+def test_parameters(expression: str, variant: str, expected: dict[str, Any]) -> None:
+    bonus, _ = built(expression, variant)
+    assert {name: getattr(bonus, name) for name in expected} == expected
+
+
+def test_explicit_parameters_win_and_expressions_stay_as_written() -> None:
+    bonus, _ = built("rnd(networks=shared, learning_rate=0.0001)", "habitat")
+    assert (bonus.networks, bonus.learning_rate, bonus.convention) == ("shared", 1e-4, "habitat")
+    assert str(bonus) == "rnd(networks=shared, learning_rate=0.0001)" == str(parse(str(bonus)))
+    assert str(built("rnd", "habitat")[0]) == "rnd"
+    assert all(isinstance(parse(name), Bonus) for name in EXPRESSIONS)
+
+
+def test_minihack_heads() -> None:
+    # models.py: orthogonal inverse and forward models; the forward model is 1,024 wide
+    networks = built("ride", "minihack")[0]._model._networks
+    for network, gains in ((networks["inverse"], (2, 1)), (networks["forward_model"], (2, 1))):
+        for layer, gain in zip((network[0], network[2]), gains, strict=True):
+            weight = layer.weight if layer.in_features >= layer.out_features else layer.weight.T
+            torch.testing.assert_close(weight @ weight.T, gain * torch.eye(len(weight)), rtol=1e-4, atol=1e-4)
+            assert not layer.bias.any()
+    assert networks["forward_model"][0].out_features == 1024
+    ours = built("ride", "ours")[0]._model._networks
+    assert ours["forward_model"][0].out_features == 256
+
+
+@pytest.mark.parametrize(("bonus", "kind"), [("ride", "RMSprop"), ("e3b", "Adam"), ("rnd_alone", "RMSprop")])
+def test_optimisers(bonus: str, kind: str) -> None:
+    model = list(built(bonus, "minihack")[1].models.values())[-1]
+    optimiser = model._optimiser._optimiser
+    assert type(optimiser).__name__ == kind
+    assert optimiser.defaults["lr"] == 1e-4
