@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +22,10 @@ os.environ |= {
     "RAY_health_check_timeout_ms": "120000",
     "RAY_worker_niceness": "0",
 }
+
+# A shell ignores Ctrl-C for what it starts in the background, and so would every program that a test interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 HERE = Path(__file__).parent
 shares_ray: set[Path] = set()

@@ -137,9 +137,7 @@ for name in ("MultiRoom-N6", "MiniGrid-Empty-5x5-v0", "MontezumaRevenge"):
 def test_the_command_line_says_what_is_missing(base: Path, tmp_path: Path) -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert run(base / "bonuslab", "--version", cwd=tmp_path) == f"bonuslab {version}\n"
-    overview = run(base / "bonuslab", "--help", cwd=tmp_path)
-    assert re.search(r"^  train +needs .*bonuslab\[ray\]", overview, re.MULTILINE)
-    assert re.search(r"^  grid +needs .*bonuslab\[\w+\]", overview, re.MULTILINE)
+    assert re.search(r"^  grid +\w+", run(base / "bonuslab", "--help", cwd=tmp_path), re.MULTILINE)
     assert "e3b" in run(base / "bonuslab", "bonuses", cwd=tmp_path)
     refusal = run(base / "bonuslab", "train", "CartPole-v1", cwd=tmp_path, status=2)
     assert re.fullmatch(r'bonuslab: train needs .*: pip install "bonuslab\[ray\]"\n', refusal)

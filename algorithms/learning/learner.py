@@ -100,7 +100,7 @@ class FragmentLearner(TorchLearner):
             outputs = self.module.forward_train({DEFAULT_MODULE_ID: batch})
             losses = self.compute_losses(fwd_out=outputs, batch={DEFAULT_MODULE_ID: batch})
         self.compute_gradients(losses)
-        parameters = self.get_parameters(self.module[DEFAULT_MODULE_ID])
+        parameters = list(self._params.values())
         self.reduce_gradients(parameters, batch["action"].numel())
         norm = self._clip(parameters)
         require_finite("gradient norm", norm)
@@ -111,14 +111,16 @@ class FragmentLearner(TorchLearner):
     def _clip(self, parameters: list[torch.nn.Parameter]) -> torch.Tensor:
         """Clip the gradients as RLlib's `grad_clip` and `grad_clip_by` say; their norm before."""
         limit, by = self.config.grad_clip, self.config.grad_clip_by
-        if limit is not None and by == "global_norm":
-            return torch.nn.utils.clip_grad_norm_(parameters, limit)
         norm = torch.nn.utils.get_total_norm([item.grad for item in parameters if item.grad is not None])
-        if limit is not None and by == "value":
+        if limit is None:
+            return norm
+        if by == "value":
             torch.nn.utils.clip_grad_value_(parameters, limit)
-        elif limit is not None:
+        elif by == "norm":
             for parameter in parameters:
                 torch.nn.utils.clip_grad_norm_([parameter], limit)
+        elif not norm <= limit:  # `clip_grad_norm_` would multiply by one below it
+            torch.nn.utils.clip_grads_with_norm_(parameters, limit, norm)
         return norm
 
     def _minibatches(self, num_envs: int) -> list[torch.Tensor]:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from bonuslab.algorithms.networks.kernels.distinct import distinct
+from bonuslab.algorithms.networks.kernels.distinct import distinct, renumber
 
 ROUND_TO = 32
 """Larger numbers of distinct rows are rounded up to a multiple of this."""
@@ -52,6 +52,15 @@ def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
     if not torch.equal(rows[example][place], rows):
         return everyone, everyone
     return example, place
+
+
+def used_ids(ids: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """The ids below `size` that occur [U], and the place of each id among them, in the shape of `ids`."""
+    if ids.device.type != "cpu":
+        return torch.unique(ids, return_inverse=True)
+    place = np.empty(ids.shape, np.int64)
+    used = renumber(ids.flatten().numpy(), size, place.reshape(-1))
+    return torch.from_numpy(used), torch.from_numpy(place)
 
 
 _MULTIPLIERS: dict[tuple[int, torch.device], Tensor] = {}

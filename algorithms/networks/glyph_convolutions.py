@@ -15,7 +15,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from bonuslab.algorithms.networks.kernels import glyphs as kernels
-from bonuslab.algorithms.networks.kernels.memory import uninitialised
+from bonuslab.algorithms.networks.kernels.distinct import renumber
 
 
 def glyph_convolutions(kinds: Tensor, embedding: nn.Embedding, layers: nn.Sequential) -> Tensor:
@@ -46,24 +46,25 @@ class _FirstConvolution(torch.autograd.Function):
         P = (S - 3) // 2 + 1
         Q = (P - 3) // 2 + 1
         index = np.empty((B, S, S), np.uint16)
-        found = torch.from_numpy(kernels.index_kinds(kinds.flatten().numpy(), len(embedding), index.reshape(-1)))
+        found = torch.from_numpy(renumber(kinds.flatten().numpy(), len(embedding), index.reshape(-1)))
         embedded, flat = embedding[found], weight.permute(1, 2, 3, 0).reshape(d, 9 * C)
-        out, patches = uninitialised(B, P, P, C), uninitialised(B, Q, Q, 3, 3 * C)
-        kernels.convolve(index, (embedded @ flat).view(-1, 9, C).numpy(), bias.detach().numpy(), out.numpy())
-        kernels.patches(out.numpy(), patches.numpy())
-        ctx.save_for_backward(found, embedding, embedded, flat, out)
-        ctx.index = index
-        return patches.flatten(3)
+        out, patches = np.empty((B, P, P, C), np.float32), np.empty((B, Q, Q, 3, 3 * C), np.float32)
+        kernels.convolve(index, (embedded @ flat).view(-1, 9, C).numpy(), bias.detach().numpy(), out)
+        kernels.patches(out, patches)
+        ctx.save_for_backward(found, embedding, embedded, flat)
+        ctx.layer = index, out
+        return torch.from_numpy(patches).flatten(3)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_patches: Tensor) -> tuple[Tensor | None, ...]:
-        found, embedding, embedded, flat, out = ctx.saved_tensors
+        found, embedding, embedded, flat = ctx.saved_tensors
+        index, out = ctx.layer
         C, d = out.shape[3], len(flat)
-        d_out = torch.zeros_like(out)
-        kernels.patches_backward(d_patches.contiguous().unflatten(3, (3, 3 * C)).numpy(), d_out.numpy())
-        d_table, d_bias = out.new_zeros(len(found), 9, C), out.new_zeros(C)
-        kernels.convolve_backward(ctx.index, out.numpy(), d_out.numpy(), d_table.numpy(), d_bias.numpy())
+        d_out = np.zeros_like(out)
+        kernels.patches_backward(d_patches.contiguous().unflatten(3, (3, 3 * C)).numpy(), d_out)
+        d_table, d_bias = torch.zeros(len(found), 9, C), torch.zeros(C)
+        kernels.convolve_backward(index, out, d_out, d_table.numpy(), d_bias.numpy())
         d_table = d_table.view(-1, 9 * C)
         d_embedding = torch.zeros_like(embedding)
         d_embedding[found] = d_table @ flat.t()

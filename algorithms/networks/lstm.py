@@ -19,7 +19,6 @@ from torch.autograd.function import once_differentiable
 
 from bonuslab.algorithms.networks.kernels import recurrence
 from bonuslab.algorithms.networks.kernels.gemm import gemm
-from bonuslab.algorithms.networks.kernels.memory import uninitialised
 
 
 class ResettingLSTM(nn.Module):
@@ -54,7 +53,8 @@ class ResettingLSTM(nn.Module):
             output, c_end = layer_of.apply(inputs, rows, keep, h[layer], c[layer], *self._weights(layer))
             last_h.append(output[-1])
             last_c.append(c_end)
-            inputs, rows = output.flatten(0, 1), torch.arange(first.numel()).view_as(first)
+            if layer + 1 < self.layers.num_layers:
+                inputs, rows = output.flatten(0, 1), torch.arange(first.numel()).view_as(first)
         return output, (torch.stack(last_h), torch.stack(last_c))
 
     def forward_segments(
@@ -132,25 +132,26 @@ class _CompiledRecurrence(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
         (T, N), H = rows.shape, h.shape[-1]
         projected = torch.addmm(b_ih + b_hh, x, w_ih.t())  # [U, 4H]
-        gates = uninitialised(T, N, 4 * H)
-        before_h, before_c, cs, tanh_c, hs = (uninitialised(T, N, H) for _ in range(5))
-        recurrence.forward(
-            gemm(), *_arrays(projected, rows, keep, h, c, w_hh, gates, before_h, before_c, cs, tanh_c, hs)
-        )
-        ctx.save_for_backward(x, rows, keep, w_ih, w_hh, gates, before_h, before_c, tanh_c)
-        return hs, cs[-1].clone()
+        gates = np.empty((T, N, 4 * H), np.float32)  # `torch.empty` fills with NaN in deterministic mode
+        before_h, before_c, cs, tanh_c, hs = (np.empty((T, N, H), np.float32) for _ in range(5))
+        inputs = _arrays(projected, rows, keep, h, c, w_hh.t())
+        recurrence.forward(gemm(), *inputs, gates, before_h, before_c, cs, tanh_c, hs)
+        ctx.save_for_backward(x, rows, keep, w_ih, w_hh)
+        ctx.steps = gates, before_h, before_c, tanh_c
+        return torch.from_numpy(hs), torch.from_numpy(cs[-1])
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_hs: Tensor, d_c: Tensor) -> tuple[Tensor | None, ...]:
-        x, rows, keep, w_ih, w_hh, gates, before_h, before_c, tanh_c = ctx.saved_tensors
-        T, N, H = tanh_c.shape
-        d_gates, d_h, d_c = uninitialised(*gates.shape), torch.zeros_like(d_c), d_c.clone()
-        recurrence.backward(gemm(), *_arrays(d_hs, keep, w_hh, gates, before_c, tanh_c, d_gates, d_h, d_c))
-        flat = d_gates.view(T * N, 4 * H)
-        d_projected = x.new_zeros(len(x), 4 * H)
-        recurrence.add_rows(*_arrays(rows.flatten(), flat, d_projected))
-        return _weight_gradients(ctx, x, w_ih, before_h, flat, d_projected, d_h, d_c)
+        x, rows, keep, w_ih, w_hh = ctx.saved_tensors
+        gates, before_h, before_c, tanh_c = ctx.steps
+        d_gates, d_h, d_c = np.empty_like(gates), torch.zeros_like(d_c), d_c.clone()
+        recurrence.backward(gemm(), *_arrays(d_hs, keep, w_hh), gates, before_c, tanh_c, d_gates, *_arrays(d_h, d_c))
+        flat = d_gates.reshape(-1, gates.shape[-1])
+        d_projected = x.new_zeros(len(x), gates.shape[-1])
+        recurrence.add_rows(rows.flatten().numpy(), flat, d_projected.numpy())
+        d_gates, before_h = torch.from_numpy(flat), torch.from_numpy(before_h)
+        return _weight_gradients(ctx, x, w_ih, before_h, d_gates, d_projected, d_h, d_c)
 
 
 def _arrays(*tensors: Tensor) -> list[np.ndarray]:

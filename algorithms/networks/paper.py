@@ -58,7 +58,7 @@ class PlainPaperEncoder(Encoder):
 
     def forward(self, observations: Observations) -> Tensor:
         """[B, 1024]."""
-        glyphs, blstats = observations["glyphs"].long(), observations["blstats"]
+        glyphs, blstats = observations["glyphs"].long().clamp(max=GLYPHS - 1), observations["blstats"]
         crop = crop_around_agent(glyphs, blstats, CROP, OUTSIDE, self.crop_before)
         characters = self.character_embedding(observations["message"].long())  # [B, 256, 32]
         parts = [

@@ -115,7 +115,7 @@ class PaperEncoder(PlainPaperEncoder):
     def _look_up(self, glyphs: Tensor, convolution: nn.Conv2d, background: int | None) -> tuple[Tensor, Tensor]:
         """Input and weight whose convolution is that of the embedded glyphs [n, h, w] minus that of the background."""
         table = self.glyph_embedding.weight
-        ids = glyphs.long()
+        ids = glyphs.long().clamp(max=len(table) - 1)  # "no glyph" has no row of its own
         present = torch.zeros(len(table), dtype=torch.bool)
         present[ids.flatten()] = True
         origin = table.new_zeros(())

@@ -15,11 +15,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from bonuslab.algorithms.networks.crop import crop_around_agent
-from bonuslab.algorithms.networks.distinct import distinct_rows
+from bonuslab.algorithms.networks.distinct import distinct_rows, used_ids
 from bonuslab.algorithms.networks.encoder import Encoder, Observations
 from bonuslab.algorithms.networks.glyph_convolutions import glyph_convolutions
 from bonuslab.algorithms.networks.kernels import observations as kernels
-from bonuslab.algorithms.networks.kernels.memory import uninitialised
 from bonuslab.algorithms.networks.registry import needs_keys, register_family
 from bonuslab.algorithms.networks.states import States
 
@@ -122,9 +121,9 @@ class SmallEncoder(Encoder):
             numbers = blstats[:, self._column].clamp(-1000, 1000) * self._scale
             bits = (blstats[:, _CONDITION, None] >> self._bit) & 1
             return torch.cat([numbers, bits.to(numbers.dtype)], dim=1)
-        stats = uninitialised(len(blstats), len(_SCALES) + _CONDITION_BITS)
-        kernels.scale_stats(blstats.numpy(), self._column.numpy(), self._scale.numpy(), _CONDITION, stats.numpy())
-        return stats
+        stats = np.empty((len(blstats), len(_SCALES) + _CONDITION_BITS), np.float32)
+        kernels.scale_stats(blstats.numpy(), self._column.numpy(), self._scale.numpy(), _CONDITION, stats)
+        return torch.from_numpy(stats)
 
     def _trigram_shares(self, messages: Tensor) -> Tensor:
         """[B, MESSAGE_BUCKETS]: shares of the message's character trigrams, each hashed into a bucket."""
@@ -159,7 +158,7 @@ class SmallStates(States):
 
     def of_envs(self, columns: Tensor) -> SmallStates:
         """Those of some of the envs; states, crops and messages that only others see are left out."""
-        shown, place = torch.unique(self.place[:, columns], return_inverse=True)
-        crops, crop = torch.unique(self.crop[shown], return_inverse=True)
-        messages, message = torch.unique(self.message[shown], return_inverse=True)
+        shown, place = used_ids(self.place[:, columns], len(self.stats))
+        crops, crop = used_ids(self.crop[shown], len(self.crops))
+        messages, message = used_ids(self.message[shown], len(self.shares))
         return SmallStates(place, self.stats[shown], crop, message, self.crops[crops], self.shares[messages])

@@ -128,13 +128,13 @@ class FragmentConfig(AlgorithmConfig):
 
     def validate(self) -> None:
         """Check all settings before anything starts."""
-        if (self.serial or self.num_env_runners == 0) and (self.num_learners or self.num_env_runners):
-            raise InvalidInput(
-                f"num_env_runners={self.num_env_runners} and num_learners={self.num_learners} do not fit: "
-                "run_serially() and num_env_runners=0 sample and learn in this process"
-            )
-        if self.num_env_runners == 0 and not self.serial and not self.in_evaluation:
-            self.run_serially()  # what RLlib means by it: sample and learn in this process
+        if not self.in_evaluation and (self.serial or self.num_env_runners == 0):
+            if self.num_learners or self.num_env_runners:
+                raise InvalidInput(
+                    f"num_env_runners={self.num_env_runners} and num_learners={self.num_learners} do not fit: "
+                    "run_serially() and num_env_runners=0 sample and learn in this process"
+                )
+            self.run_serially()  # what RLlib means by no runners: sample and learn in this process
         self.hyperparameters.check()
         if not self.in_evaluation:
             refuse_unsupported(self)

@@ -24,14 +24,14 @@ class TrialState:
     wall_seconds: float = 0.0
     """Training time, without work that was lost."""
     attempts: int = 0
-    resumed: str = ""
-    """Where the last attempt resumed, and whether episodes in progress continued; empty if it began at step 0."""
     error: str = ""
     """One line on why the last attempt failed; the traceback is in error.txt."""
     checkpoints: list[str] = field(default_factory=list)
     """Paths or URIs, oldest first."""
     updated: float = 0.0
     """Unix time of the last change."""
+    resumed: str = ""
+    """Where the last attempt resumed, and whether episodes in progress continued; empty if it began at step 0."""
 
     @property
     def fraction_done(self) -> float:

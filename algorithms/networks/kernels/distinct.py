@@ -39,3 +39,18 @@ def _equal(one, other):  # type: ignore[no-untyped-def]
         if one[j] != other[j]:
             return False
     return True
+
+
+@numba.njit(cache=True, nogil=True)
+def renumber(ids, size, place):  # type: ignore[no-untyped-def]
+    """The ids below `size` that occur, in order of appearance; place[i] is where ids[i] is among them."""
+    number = np.full(size, -1, np.int64)
+    used = np.empty(size, np.int64)
+    count = 0
+    for i in range(len(ids)):
+        if number[ids[i]] < 0:
+            number[ids[i]] = count
+            used[count] = ids[i]
+            count += 1
+        place[i] = number[ids[i]]
+    return used[:count]

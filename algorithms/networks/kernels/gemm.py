@@ -59,14 +59,12 @@ def _sgemm(_context, address, op_b, op_a, m, n, k, alpha, b, ldb, a, lda, beta, 
 
 
 @numba.njit(inline="always")
-def add_product(gemm, a, b, transposed, keep, out):  # type: ignore[no-untyped-def]
-    """out [n, m] = keep · out + a [n, k] @ b, where b is [k, m], or [m, k] if `transposed`; all are contiguous.
+def add_product(gemm, a, b, keep, out):  # type: ignore[no-untyped-def]
+    """out [n, m] = keep · out + a [n, k] @ b [k, m]; all are contiguous.
 
     BLAS stores columns first, so it computes outᵀ = bᵀ aᵀ.
     """
     n, k, m = np.int32(a.shape[0]), np.int32(a.shape[1]), np.int32(out.shape[1])
-    op_b = np.uint8(84 if transposed else 78)  # "T" or "N": transposed or as stored
-    one = np.float32(1)
-    b_width = np.int32(b.shape[1])
+    as_stored, one = np.uint8(78), np.float32(1)  # "N": not transposed
     b_at, a_at, out_at = b.ctypes.data, a.ctypes.data, out.ctypes.data
-    _sgemm(gemm, op_b, np.uint8(78), m, n, k, one, b_at, b_width, a_at, k, np.float32(keep), out_at, m)  # type: ignore[call-arg]
+    _sgemm(gemm, as_stored, as_stored, m, n, k, one, b_at, m, a_at, k, np.float32(keep), out_at, m)  # type: ignore[call-arg]

@@ -8,22 +8,6 @@ import numpy as np
 _FAST = {"nsz", "contract", "reassoc"}  # NaN must come through
 
 
-@numba.njit(cache=True, nogil=True)
-def index_kinds(kinds, num_kinds, index):  # type: ignore[no-untyped-def]
-    """The kinds that occur, in order of appearance; index[i] is the place of kinds[i] among them."""
-    place = np.full(num_kinds, -1, np.int64)
-    found = np.empty(num_kinds, np.int64)
-    count = 0
-    for i in range(len(kinds)):
-        kind = kinds[i]
-        if place[kind] < 0:
-            place[kind] = count
-            found[count] = kind
-            count += 1
-        index[i] = place[kind]
-    return found[:count]
-
-
 @numba.njit(cache=True, fastmath=_FAST, nogil=True)
 def convolve(index, table, bias, out):  # type: ignore[no-untyped-def]
     """out [B, P, P, C] = ReLU(bias + Σ over 9 cells of table[index[cell], cell] [V, 9, C]); index [B, S, S]."""

@@ -46,7 +46,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["MultiRoom-N6", "--checkpoint-every", "0"], "checkpoint_every_steps 0"),
         (["MultiRoom-N6", "--evaluate-every", "-5"], "evaluate_every_steps -5"),
         (["MultiRoom-N6", "--algorithm", "ppo"], "did you mean ddppo"),
-        (["MultiRoom-N6", "--algorithm", "ddppo", "--preset", "paper"], "allowed: habitat, laptop, laptop-pixels"),
+        (["MultiRoom-N6", "--algorithm", "ddppo", "--preset", "paper"], "allowed: classic, habitat, laptop"),
         (["MultiRoom-N6", "--algorithm", "ddppo", "--set", "vtrace_clip_rho_threshold=1"], "unknown hyperparameter"),
         (["MultiRoom-N6", "--algorithm", "ddppo", "--set", "sync_fraction=2"], "invalid sync_fraction=2.0"),
         (["--resume", "nowhere"], "unknown run 'nowhere'"),

@@ -16,12 +16,13 @@ import pytest
 
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.cli.main import main
-from bonuslab.platform.report import drawing, figures, write_report
+from bonuslab.platform.report import drawing, figures
 from bonuslab.platform.report.analysis import Analysis
 from bonuslab.platform.report.data_files import data_files
 from bonuslab.platform.report.drawing import Figure, Panel, wrapped
 from bonuslab.platform.report.tables import latex, latex_table, number
 from bonuslab.platform.report.trial_results import load
+from bonuslab.platform.report.write import write_report
 from bonuslab.platform.run.folder import GridFolder, TrialDescription
 
 
