@@ -135,7 +135,7 @@ class _CompiledRecurrence(torch.autograd.Function):
         gates = np.empty((T, N, 4 * H), np.float32)  # `torch.empty` fills with NaN in deterministic mode
         before_h, before_c, cs, tanh_c, hs = (np.empty((T, N, H), np.float32) for _ in range(5))
         inputs = _arrays(projected, rows, keep, h, c, w_hh.t())
-        recurrence.forward(gemm(), *inputs, gates, before_h, before_c, cs, tanh_c, hs)
+        recurrence.forward(gemm(), *inputs, *(gates, before_h, before_c, cs, tanh_c, hs))
         ctx.save_for_backward(x, rows, keep, w_ih, w_hh)
         ctx.steps = gates, before_h, before_c, tanh_c
         return torch.from_numpy(hs), torch.from_numpy(cs[-1])
@@ -146,12 +146,13 @@ class _CompiledRecurrence(torch.autograd.Function):
         x, rows, keep, w_ih, w_hh = ctx.saved_tensors
         gates, before_h, before_c, tanh_c = ctx.steps
         d_gates, d_h, d_c = np.empty_like(gates), torch.zeros_like(d_c), d_c.clone()
-        recurrence.backward(gemm(), *_arrays(d_hs, keep, w_hh), gates, before_c, tanh_c, d_gates, *_arrays(d_h, d_c))
+        steps = gates, before_c, tanh_c, d_gates
+        recurrence.backward(gemm(), *_arrays(d_hs, keep, w_hh), *steps, *_arrays(d_h, d_c))
         flat = d_gates.reshape(-1, gates.shape[-1])
         d_projected = x.new_zeros(len(x), gates.shape[-1])
         recurrence.add_rows(rows.flatten().numpy(), flat, d_projected.numpy())
-        d_gates, before_h = torch.from_numpy(flat), torch.from_numpy(before_h)
-        return _weight_gradients(ctx, x, w_ih, before_h, d_gates, d_projected, d_h, d_c)
+        flat_gradient, recurrent = torch.from_numpy(flat), torch.from_numpy(before_h)
+        return _weight_gradients(ctx, x, w_ih, recurrent, flat_gradient, d_projected, d_h, d_c)
 
 
 def _arrays(*tensors: Tensor) -> list[np.ndarray]:
