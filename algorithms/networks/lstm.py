@@ -134,8 +134,8 @@ class _CompiledRecurrence(torch.autograd.Function):
         projected = torch.addmm(b_ih + b_hh, x, w_ih.t())  # [U, 4H]
         gates = np.empty((T, N, 4 * H), np.float32)  # `torch.empty` fills with NaN in deterministic mode
         before_h, before_c, cs, tanh_c, hs = (np.empty((T, N, H), np.float32) for _ in range(5))
-        inputs = _arrays(projected, rows, keep, h, c, w_hh.t())
-        recurrence.forward(gemm(), *inputs, *(gates, before_h, before_c, cs, tanh_c, hs))
+        arrays = [*_arrays(projected, rows, keep, h, c, w_hh.t()), gates, before_h, before_c, cs, tanh_c, hs]
+        recurrence.forward(gemm(), *arrays)
         ctx.save_for_backward(x, rows, keep, w_ih, w_hh)
         ctx.steps = gates, before_h, before_c, tanh_c
         return torch.from_numpy(hs), torch.from_numpy(cs[-1])
@@ -146,8 +146,8 @@ class _CompiledRecurrence(torch.autograd.Function):
         x, rows, keep, w_ih, w_hh = ctx.saved_tensors
         gates, before_h, before_c, tanh_c = ctx.steps
         d_gates, d_h, d_c = np.empty_like(gates), torch.zeros_like(d_c), d_c.clone()
-        steps = gates, before_c, tanh_c, d_gates
-        recurrence.backward(gemm(), *_arrays(d_hs, keep, w_hh), *steps, *_arrays(d_h, d_c))
+        arrays = [*_arrays(d_hs, keep, w_hh), gates, before_c, tanh_c, d_gates, *_arrays(d_h, d_c)]
+        recurrence.backward(gemm(), *arrays)
         flat = d_gates.reshape(-1, gates.shape[-1])
         d_projected = x.new_zeros(len(x), gates.shape[-1])
         recurrence.add_rows(rows.flatten().numpy(), flat, d_projected.numpy())
