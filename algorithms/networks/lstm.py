@@ -10,7 +10,7 @@ the same input share one projection. Other devices run `nn.LSTM` between episode
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -46,11 +46,10 @@ class ResettingLSTM(nn.Module):
         if rows is None:
             rows = torch.arange(first.numel()).view_as(first)
         inputs = inputs.reshape(-1, inputs.shape[-1])
-        layer_of = _CompiledRecurrence if inputs.dtype == torch.float32 and gemm() else _Recurrence
         keep = (~first).to(inputs.dtype)  # [T, N]
         last_h, last_c = [], []
         for layer in range(self.layers.num_layers):
-            output, c_end = layer_of.apply(inputs, rows, keep, h[layer], c[layer], *self._weights(layer))
+            output, c_end = _Recurrence.apply(inputs, rows, keep, h[layer], c[layer], *self._weights(layer))
             last_h.append(output[-1])
             last_c.append(c_end)
             if layer + 1 < self.layers.num_layers:
@@ -83,87 +82,106 @@ class _Recurrence(torch.autograd.Function):
         ctx: Any, x: Tensor, rows: Tensor, keep: Tensor, h: Tensor, c: Tensor, w_ih: Tensor, w_hh: Tensor,
         b_ih: Tensor, b_hh: Tensor,
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
-        (T, N), H = rows.shape, h.shape[-1]
-        gates = torch.addmm(b_ih + b_hh, x, w_ih.t())[rows]  # [T, N, 4H]: i, f, g, o
-        before_h, before_c = x.new_empty(T, N, H), x.new_empty(T, N, H)  # input of each step, after resets
-        hs, cs, tanh_c = (x.new_empty(T, N, H) for _ in range(3))
-        for t in range(T):
-            torch.mul(h, keep[t, :, None], out=before_h[t])
-            torch.mul(c, keep[t, :, None], out=before_c[t])
-            step = gates[t].addmm_(before_h[t], w_hh.t())
-            i, f, g, o = step.view(N, 4, H).unbind(1)
-            step[:, : 2 * H].sigmoid_()
-            g.tanh_()
-            o.sigmoid_()
-            c = torch.mul(f, before_c[t], out=cs[t]).addcmul_(i, g)
-            h = torch.mul(torch.tanh(c, out=tanh_c[t]), o, out=hs[t])
-        ctx.save_for_backward(x, rows, keep, w_ih, w_hh, gates, before_h, before_c, tanh_c)
-        return hs, c.clone()
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, d_hs: Tensor, d_c: Tensor) -> tuple[Tensor | None, ...]:
-        x, rows, keep, w_ih, w_hh, gates, before_h, before_c, tanh_c = ctx.saved_tensors
-        T, N, H = tanh_c.shape
-        i, f, g, o = gates.view(T, N, 4, H).unbind(2)
-        # Local derivatives of all steps; the loop multiplies them by dL/dc_t or dL/dh_t.
-        d_gates = torch.stack([(i - i * i) * g, (f - f * f) * before_c, (1 - g * g) * i, (o - o * o) * tanh_c], 2)
-        h_to_c = o * (1 - tanh_c * tanh_c)
-        forget = f * keep[:, :, None]
-        d_h = torch.zeros_like(d_c)
-        for t in range(T - 1, -1, -1):
-            d_h = d_h + d_hs[t]
-            d_c = torch.addcmul(d_c, d_h, h_to_c[t])
-            d_gates[t, :, :3].mul_(d_c.unsqueeze(1))
-            d_gates[t, :, 3].mul_(d_h)
-            d_h = (d_gates[t].flatten(1) @ w_hh).mul_(keep[t, :, None])
-            d_c = d_c * forget[t]
-        d_projected = x.new_zeros(len(x), 4 * H).index_add_(0, rows.flatten(), d_gates.view(T * N, 4 * H))
-        return _weight_gradients(ctx, x, w_ih, before_h, d_gates.view(T * N, 4 * H), d_projected, d_h, d_c)
-
-
-class _CompiledRecurrence(torch.autograd.Function):
-    """The same function and gradients with the loop over time compiled, for float32."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, rows: Tensor, keep: Tensor, h: Tensor, c: Tensor, w_ih: Tensor, w_hh: Tensor,
-        b_ih: Tensor, b_hh: Tensor,
-    ) -> tuple[Tensor, Tensor]:  # fmt: skip
-        (T, N), H = rows.shape, h.shape[-1]
         projected = torch.addmm(b_ih + b_hh, x, w_ih.t())  # [U, 4H]
-        gates = np.empty((T, N, 4 * H), np.float32)  # `torch.empty` fills with NaN in deterministic mode
-        before_h, before_c, cs, tanh_c, hs = (np.empty((T, N, H), np.float32) for _ in range(5))
-        arrays = [*_arrays(projected, rows, keep, h, c, w_hh.t()), gates, before_h, before_c, cs, tanh_c, hs]
-        recurrence.forward(gemm(), *arrays)
+        run = _compiled_forward if _is_compiled(x) else _plain_forward
+        steps = run(projected, rows, keep, h, c, w_hh)
         ctx.save_for_backward(x, rows, keep, w_ih, w_hh)
-        ctx.steps = gates, before_h, before_c, tanh_c
-        return torch.from_numpy(hs), torch.from_numpy(cs[-1])
+        ctx.steps = steps
+        return steps.h, steps.c[-1].clone()
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_hs: Tensor, d_c: Tensor) -> tuple[Tensor | None, ...]:
         x, rows, keep, w_ih, w_hh = ctx.saved_tensors
-        gates, before_h, before_c, tanh_c = ctx.steps
-        d_gates, d_h, d_c = np.empty_like(gates), torch.zeros_like(d_c), d_c.clone()
-        arrays = [*_arrays(d_hs, keep, w_hh), gates, before_c, tanh_c, d_gates, *_arrays(d_h, d_c)]
-        recurrence.backward(gemm(), *arrays)
-        flat = d_gates.reshape(-1, gates.shape[-1])
-        d_projected = x.new_zeros(len(x), gates.shape[-1])
-        recurrence.add_rows(rows.flatten().numpy(), flat, d_projected.numpy())
-        flat_gradient, recurrent = torch.from_numpy(flat), torch.from_numpy(before_h)
-        return _weight_gradients(ctx, x, w_ih, recurrent, flat_gradient, d_projected, d_h, d_c)
+        run = _compiled_backward if _is_compiled(x) else _plain_backward
+        d_gates, d_h, d_c = run(ctx.steps, d_hs, d_c, keep, w_hh)
+        d_gates = d_gates.flatten(0, 1)  # [T N, 4H]
+        d_projected = x.new_zeros(len(x), d_gates.shape[1])  # [U, 4H]
+        if _is_compiled(x):
+            recurrence.add_rows(*_arrays(rows.flatten(), d_gates, d_projected))
+        else:
+            d_projected.index_add_(0, rows.flatten(), d_gates)
+        d_x = d_projected @ w_ih if ctx.needs_input_grad[0] else None
+        d_w_hh = d_gates.t() @ ctx.steps.before_h.flatten(0, 1)
+        d_bias = d_projected.sum(0)
+        return d_x, None, None, d_h, d_c, d_projected.t() @ x, d_w_hh, d_bias, d_bias
+
+
+class _Steps(NamedTuple):
+    """What backpropagation needs of each step; `gates` is [T, N, 4H] (i, f, g, o), all else [T, N, H]."""
+
+    gates: Tensor
+    before_h: Tensor
+    """h and c before the step, after resets."""
+    before_c: Tensor
+    c: Tensor
+    tanh_c: Tensor
+    h: Tensor
+
+
+def _is_compiled(x: Tensor) -> bool:
+    return x.dtype == torch.float32 and gemm() is not None
+
+
+def _plain_forward(projected: Tensor, rows: Tensor, keep: Tensor, h: Tensor, c: Tensor, w_hh: Tensor) -> _Steps:
+    (T, N), H = rows.shape, h.shape[-1]
+    steps = _Steps(projected[rows], *(h.new_empty(T, N, H) for _ in range(5)))
+    for t in range(T):
+        before_h = torch.mul(h, keep[t, :, None], out=steps.before_h[t])
+        before_c = torch.mul(c, keep[t, :, None], out=steps.before_c[t])
+        step = steps.gates[t].addmm_(before_h, w_hh.t())
+        i, f, g, o = step.view(N, 4, H).unbind(1)
+        step[:, : 2 * H].sigmoid_()
+        g.tanh_()
+        o.sigmoid_()
+        c = torch.mul(f, before_c, out=steps.c[t]).addcmul_(i, g)
+        h = torch.mul(torch.tanh(c, out=steps.tanh_c[t]), o, out=steps.h[t])
+    return steps
+
+
+def _plain_backward(
+    steps: _Steps, d_hs: Tensor, d_c: Tensor, keep: Tensor, w_hh: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of the gates before their nonlinearity [T, N, 4H] and of the first state."""
+    T, N, H = steps.h.shape
+    i, f, g, o = steps.gates.view(T, N, 4, H).unbind(2)
+    # Local derivatives of all steps; the loop multiplies them by dL/dc_t or dL/dh_t.
+    local = [(i - i * i) * g, (f - f * f) * steps.before_c, (1 - g * g) * i, (o - o * o) * steps.tanh_c]
+    d_gates = torch.stack(local, 2)
+    h_to_c = o * (1 - steps.tanh_c * steps.tanh_c)
+    forget = f * keep[:, :, None]
+    d_h = torch.zeros_like(d_c)
+    for t in range(T - 1, -1, -1):
+        d_h = d_h + d_hs[t]
+        d_c = torch.addcmul(d_c, d_h, h_to_c[t])
+        d_gates[t, :, :3].mul_(d_c.unsqueeze(1))
+        d_gates[t, :, 3].mul_(d_h)
+        d_h = (d_gates[t].flatten(1) @ w_hh).mul_(keep[t, :, None])
+        d_c = d_c * forget[t]
+    return d_gates.flatten(2), d_h, d_c
+
+
+def _compiled_forward(projected: Tensor, rows: Tensor, keep: Tensor, h: Tensor, c: Tensor, w_hh: Tensor) -> _Steps:
+    (T, N), H = rows.shape, h.shape[-1]
+    steps = _Steps(_uninitialised(T, N, 4 * H), *(_uninitialised(T, N, H) for _ in range(5)))
+    recurrence.forward(gemm(), *_arrays(projected, rows, keep, h, c, w_hh.t(), *steps))
+    return steps
+
+
+def _compiled_backward(
+    steps: _Steps, d_hs: Tensor, d_c: Tensor, keep: Tensor, w_hh: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    d_gates, d_h = _uninitialised(*steps.gates.shape), torch.zeros(d_c.shape)
+    d_c = d_c.clone(memory_format=torch.contiguous_format)  # written to, so it must be the array itself
+    read = (d_hs, keep, w_hh, steps.gates, steps.before_c, steps.tanh_c)
+    recurrence.backward(gemm(), *_arrays(*read, d_gates, d_h, d_c))
+    return d_gates, d_h, d_c
+
+
+def _uninitialised(*shape: int) -> Tensor:
+    """Unlike `torch.empty`, not filled with NaN in deterministic mode."""
+    return torch.from_numpy(np.empty(shape, np.float32))
 
 
 def _arrays(*tensors: Tensor) -> list[np.ndarray]:
     return [tensor.detach().contiguous().numpy() for tensor in tensors]
-
-
-def _weight_gradients(
-    ctx: Any, x: Tensor, w_ih: Tensor, before_h: Tensor, d_gates: Tensor, d_projected: Tensor, d_h: Tensor, d_c: Tensor
-) -> tuple[Tensor | None, ...]:
-    """Gradients of all inputs, given those of the gates [T N, 4H] and of the projected inputs [U, 4H]."""
-    d_x = d_projected @ w_ih if ctx.needs_input_grad[0] else None
-    d_w_hh = d_gates.t() @ before_h.flatten(0, 1)
-    d_bias = d_projected.sum(0)
-    return d_x, None, None, d_h, d_c, d_projected.t() @ x, d_w_hh, d_bias, d_bias

@@ -43,12 +43,12 @@ def test_recurrence(layers: int, distinct: int | None) -> None:
     inputs = torch.randn(*((T, N) if distinct is None else (distinct,)), 24)
     first = torch.rand(T, N) < 0.1
     state = torch.randn(2, layers, N, 12)
-    direction = torch.randn(T, N, 12)
+    direction, slanted = torch.randn(T, N, 12), torch.randn(12, N).t()  # not contiguous
 
     def results(convert: Callable[[Tensor], Tensor]) -> list[Tensor]:
         x, h, c = (convert(part).requires_grad_() for part in (inputs, state[0], state[1]))
         output, (last_h, last_c) = lstm(x, first, (h, c), rows)
-        loss = (output * convert(direction)).sum() + (2 * last_h).sum() + (3 * last_c).sum()
+        loss = (output * convert(direction)).sum() + (2 * last_h).sum() + (last_c * convert(slanted)).sum()
         return [output, last_h, last_c, *torch.autograd.grad(loss, [x, h, c, *lstm.parameters()])]
 
     compiled = results(Tensor.clone)
