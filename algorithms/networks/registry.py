@@ -37,7 +37,7 @@ class Family:
 
 AUTO = "auto"
 _PREFERRED = {
-    "small": {"glyphs", "blstats", "message"},
+    "tiny": {"glyphs", "blstats", "message"},
     "pixels-small": {"rgb", "depth", "gps", "compass", "previous_action"},
     "atari": {"frames", "room", "position"},
 }

@@ -1,7 +1,7 @@
-"""The `small` family: a network for laptops, about 300,000 parameters including its LSTM.
+"""The `small` and `tiny` families: networks for laptops, about 300,000 and 100,000 parameters including their LSTMs.
 
-Comparable to the authors' Sample-Factory port (crop of at most 16 × 16, hidden 256, LSTM 128); the hyperparameters are
-ours, chosen for speed.
+`small` is comparable to the authors' Sample-Factory port (crop of at most 16 × 16, hidden 256, LSTM 128). `tiny` is
+ours: on small tasks it learns in as many steps for less time (`speed.py time-to-solve`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ from bonuslab.algorithms.networks.kernels import observations as kernels
 from bonuslab.algorithms.networks.registry import needs_keys, register_family
 from bonuslab.algorithms.networks.states import States
 
-CROP = 15
-HIDDEN = 256
 GLYPH_SIZE = 8
 MESSAGE_SIZE = 16
 BLSTATS_SIZE = 32
@@ -46,15 +44,15 @@ _CONDITION_BITS = 13  # from "turning to stone" to "riding"; levitation and blin
 class SmallEncoder(Encoder):
     """Crop of the map through two convolutions, scaled blstats, and the message as a bag of character trigrams."""
 
-    output_size = HIDDEN
     _kind: Tensor
     _column: Tensor
     _scale: Tensor
     _bit: Tensor
     _read: Tensor
 
-    def __init__(self, observation_space: gym.spaces.Dict) -> None:
+    def __init__(self, observation_space: gym.spaces.Dict, crop: int = 15, hidden: int = 256) -> None:
         super().__init__()
+        self.crop, self.output_size = crop, hidden
         self._no_glyph = int(observation_space["glyphs"].high.max())  # type: ignore[attr-defined]
         kinds = torch.arange(self._no_glyph + 1)
         swallowed = (kinds >= _SWALLOW_FIRST) & (kinds <= _SWALLOW_LAST)
@@ -66,17 +64,17 @@ class SmallEncoder(Encoder):
         self.map = nn.Sequential(
             nn.Conv2d(GLYPH_SIZE, 16, 3, stride=2), nn.ReLU(), nn.Conv2d(16, 16, 3, stride=2), nn.ReLU(), nn.Flatten()
         )
-        map_size = 16 * (((CROP - 1) // 2 - 1) // 2) ** 2
+        map_size = 16 * (((crop - 1) // 2 - 1) // 2) ** 2
         self.blstats = nn.Sequential(nn.Linear(len(_SCALES) + _CONDITION_BITS, BLSTATS_SIZE), nn.ReLU())
         self.message = nn.EmbeddingBag(MESSAGE_BUCKETS, MESSAGE_SIZE, mode="mean", padding_idx=0)
-        self.hidden = nn.Sequential(nn.Linear(map_size + BLSTATS_SIZE + MESSAGE_SIZE, HIDDEN), nn.ReLU())
+        self.hidden = nn.Sequential(nn.Linear(map_size + BLSTATS_SIZE + MESSAGE_SIZE, hidden), nn.ReLU())
         self.register_buffer("_column", torch.tensor(list(_SCALES)), persistent=False)
         self.register_buffer("_scale", 1 / torch.tensor(list(_SCALES.values())), persistent=False)
         self.register_buffer("_bit", torch.arange(_CONDITION_BITS), persistent=False)
         self.register_buffer("_read", torch.tensor([*_SCALES, _CONDITION]), persistent=False)
 
     def forward(self, observations: Observations) -> Tensor:
-        """[B, 256]."""
+        """[B, d]."""
         features, rows = self.encode(self.prepare({key: rows[None] for key, rows in observations.items()}))
         return functional.embedding(rows[0], features)
 
@@ -96,7 +94,7 @@ class SmallEncoder(Encoder):
         return SmallStates(place.view(shape), stats, crop[example], message[example], crops[crop_example], shares)
 
     def encode(self, states: Observations | States) -> tuple[Tensor, Tensor]:
-        """Features [U, 256] of the distinct states, and the state that each row shows [T + 1, N]."""
+        """Features [U, d] of the distinct states, and the state that each row shows [T + 1, N]."""
         assert isinstance(states, SmallStates)
         maps = glyph_convolutions(states.crops, self.glyph_embedding, self.map)
         parts = [
@@ -108,10 +106,10 @@ class SmallEncoder(Encoder):
 
     # On the CPU these three are compiled: PyTorch's small steps cost more than their arithmetic.
     def _crop(self, glyphs: Tensor, blstats: Tensor) -> Tensor:
-        """[B, CROP, CROP] int16: kinds of glyphs around the agent."""
+        """[B, crop, crop] int16: kinds of glyphs around the agent."""
         if glyphs.device.type != "cpu":
-            return self._kind[crop_around_agent(glyphs, blstats, CROP, outside=self._no_glyph).long()].short()
-        kind, crops = self._kind.numpy(), np.empty((len(glyphs), CROP, CROP), np.int16)
+            return self._kind[crop_around_agent(glyphs, blstats, self.crop, outside=self._no_glyph).long()].short()
+        kind, crops = self._kind.numpy(), np.empty((len(glyphs), self.crop, self.crop), np.int16)
         kernels.crop_kinds(glyphs.numpy(), blstats.numpy(), kind, kind[self._no_glyph], crops)
         return torch.from_numpy(crops)
 
@@ -139,6 +137,12 @@ class SmallEncoder(Encoder):
         return shares
 
 
+@register_family("tiny", core_size=64, check=needs_keys("glyphs", "blstats", "message"))
+def tiny_encoder(observation_space: gym.spaces.Dict) -> SmallEncoder:
+    """The same network with a smaller crop and fewer units."""
+    return SmallEncoder(observation_space, crop=11, hidden=128)
+
+
 @dataclass(frozen=True)
 class SmallStates(States):
     """Distinct states, their distinct crops and their distinct messages."""
@@ -152,7 +156,7 @@ class SmallStates(States):
     message: Tensor
     """[U]: the message of each state."""
     crops: Tensor
-    """[C, CROP, CROP] int16."""
+    """[C, crop, crop] int16."""
     shares: Tensor
     """[M, MESSAGE_BUCKETS]: trigrams of the messages."""
 

@@ -16,7 +16,7 @@ from bonuslab.algorithms.networks.crop import crop_around_agent
 from bonuslab.algorithms.networks.glyph_convolutions import glyph_convolutions, plain_glyph_convolutions
 from bonuslab.algorithms.networks.kernels.gemm import gemm
 from bonuslab.algorithms.networks.lstm import ResettingLSTM
-from bonuslab.algorithms.networks.small import CROP, FEWEST_TO_COMPARE, SmallEncoder
+from bonuslab.algorithms.networks.small import FEWEST_TO_COMPARE, SmallEncoder
 
 T, N = 33, 16
 
@@ -78,7 +78,7 @@ def test_glyph_convolutions() -> None:
     torch.manual_seed(2)
     embedding = nn.Embedding(300, 8)
     layers = nn.Sequential(nn.Conv2d(8, 16, 3, 2), nn.ReLU(), nn.Conv2d(16, 12, 3, 2), nn.ReLU(), nn.Flatten())
-    kinds = torch.randint(300, (21, CROP, CROP), dtype=torch.int16)
+    kinds = torch.randint(300, (21, 15, 15), dtype=torch.int16)
     parameters = [*embedding.parameters(), *layers.parameters()]
     direction = torch.randn(21, 12 * 9)
 
@@ -111,8 +111,8 @@ def observations(rows: int, repeated: int) -> dict[str, Tensor]:
 
 
 def plain_features(encoder: SmallEncoder, given: dict[str, Tensor]) -> Tensor:
-    """The `small` encoder's definition, row by row in float64."""
-    crops = crop_around_agent(given["glyphs"].clone(), given["blstats"], CROP, outside=encoder._no_glyph)
+    """The definition of `small` and `tiny`, row by row in float64."""
+    crops = crop_around_agent(given["glyphs"].clone(), given["blstats"], encoder.crop, outside=encoder._no_glyph)
     cells = encoder.glyph_embedding(encoder._kind[crops.long()]).permute(0, 3, 1, 2)
     numbers = given["blstats"][:, encoder._column].clamp(-1000, 1000) * encoder._scale
     bits = (given["blstats"][:, 25, None] >> encoder._bit) & 1
@@ -129,9 +129,10 @@ def plain_features(encoder: SmallEncoder, given: dict[str, Tensor]) -> Tensor:
 
 @pytest.mark.parametrize(("rows", "repeated"), [(10, 1), (60, 1), (30, 4), (FEWEST_TO_COMPARE, 3)])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.float64, 1e-11)])
-def test_small_encoder(rows: int, repeated: int, dtype: torch.dtype, tolerance: float) -> None:
+@pytest.mark.parametrize("family", ["small", "tiny"])
+def test_small_encoder(family: str, rows: int, repeated: int, dtype: torch.dtype, tolerance: float) -> None:
     torch.manual_seed(4)
-    encoder = build_policy("small", OBSERVATION_SPACE, 5).encoder.to(dtype)
+    encoder = build_policy(family, OBSERVATION_SPACE, 5).encoder.to(dtype)
     given = observations(rows, repeated)
     direction = torch.randn(rows * repeated, encoder.output_size, dtype=dtype)
     ours = encoder(given)

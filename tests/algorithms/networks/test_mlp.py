@@ -94,7 +94,7 @@ def test_learning_on_an_unroll_is_acting_step_by_step() -> None:
 @pytest.mark.parametrize(
     ("space", "family"),
     [
-        (OBSERVATION_SPACE, "small"),
+        (OBSERVATION_SPACE, "tiny"),
         (spaces.Dict({"obs": POLE}), "mlp"),
         (MIXED, "mlp"),
         (spaces.Dict({"obs": spaces.Box(0, 255, (96, 96, 3), np.uint8)}), "cnn"),
@@ -115,7 +115,7 @@ def test_auto_is_the_family_that_suits_the_space(space: spaces.Dict, family: str
     assert type(build_encoder("auto", space)) is type(build_encoder(family, space))
 
 
-@pytest.mark.parametrize("family", ["small", "paper", "atari", "pixels-small", "resnet9", "resnet50", "cnn"])
+@pytest.mark.parametrize("family", ["tiny", "small", "paper", "atari", "pixels-small", "resnet9", "resnet50", "cnn"])
 def test_a_family_that_cannot_read_the_space_is_refused(family: str) -> None:
     with pytest.raises(InvalidInput, match=rf"network '{family}' cannot read this environment: .* has obs"):
         build_policy(family, spaces.Dict({"obs": POLE}), 2)

@@ -14,7 +14,7 @@ from bonuslab.algorithms.networks.crop import crop_around_agent
 from bonuslab.algorithms.networks.distinct import distinct_rows, per_distinct
 from bonuslab.envs.errors import InvalidInput
 
-FAMILIES = ["paper", "small"]
+FAMILIES = ["paper", "small", "tiny"]
 T, N = 6, 3
 
 
@@ -108,7 +108,8 @@ def test_observations_may_be_read_only_and_are_not_modified(family: str) -> None
 
 def test_the_small_network_is_small() -> None:
     for actions in (4, 75):
-        assert 100_000 <= build_policy("small", OBSERVATION_SPACE, actions).num_parameters() <= 300_000
+        small, tiny = (build_policy(name, OBSERVATION_SPACE, actions).num_parameters() for name in ("small", "tiny"))
+        assert 2 * tiny < small < 300_000
 
 
 def test_the_small_network_distinguishes_messages_and_positions() -> None:
