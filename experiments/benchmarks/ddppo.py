@@ -68,27 +68,42 @@ def _speed(workers: int, envs: int, seconds: float) -> float:
 
 
 def _simulated(rollouts: int) -> list[Measurement]:
-    """Speed-ups from timed rollouts of one worker, with equal scenes and with different ones."""
-    job = timed_job(rollouts)
-    total = job.step_seconds.sum(1)
+    """Speed-ups of rollouts timed here, of the same without this machine's noise, and of the paper's GPUs."""
+    timed = timed_job(rollouts)
+    total = timed.step_seconds.sum(1)
     print(
         f"  {PIXELS}, {len(total)} rollouts: simulating {total.mean():.2f} s, deviation "
-        f"{total.std() / total.mean():.1%}; acting {job.step_seconds.shape[1] * job.act_seconds:.2f} s, learning "
-        f"{job.learn_seconds:.2f} s",
+        f"{total.std() / total.mean():.1%}; acting {timed.step_seconds.shape[1] * timed.act_seconds:.2f} s, learning "
+        f"{timed.learn_seconds:.2f} s",
         flush=True,
     )
+    scenes = Assumptions.spread
+    jobs = {
+        "as timed here": (timed, 0.0),
+        f"smoothed, scene speeds ± {scenes:.0%}": (timed.smoothed(), scenes),
+        f"assumed GPUs, scene speeds ± {scenes:.0%}": (habitat_job(network_cost()), scenes),
+    }
     rows = []
-    for spread in (0.0, Assumptions.spread):
-        scenes = f"scene speeds ± {spread:.0%}" if spread else "as measured"
+    for name, (job, spread) in jobs.items():
         for workers in SIMULATED:
-            waiting, _ = speed_up(job, workers, sync_fraction=None, spread=spread)
-            preempting, share = speed_up(job, workers, sync_fraction=HABITAT.values.sync_fraction, spread=spread)
-            print(f"  {workers} workers, {scenes}: {share:.0%} of the rollouts collected", flush=True)
-            name = f"simulated speed-up, {workers} workers, {scenes}"
-            peers = [("no preemption", waiting)]
-            if spread and workers in DDPPO_PAPER:
-                peers.append(("DD-PPO's paper (quoted)", DDPPO_PAPER[workers]))
-            rows += [Measurement(f"{name}; peer: {peer}", preempting, value, "×", True) for peer, value in peers]
+            for topology in ("ring", "tree"):
+                network = Network(topology)
+                waiting, _ = speed_up(job, workers, sync_fraction=None, spread=spread, network=network)
+                ours, share = speed_up(
+                    job, workers, sync_fraction=HABITAT.values.sync_fraction, spread=spread, network=network
+                )
+                exchange = job.exchanges * network.exchange_seconds(workers, job.num_bytes)
+                print(
+                    f"  {workers} workers, {name}, {topology}: efficiency {ours / workers:.2f} "
+                    f"({waiting / workers:.2f} without preemption), {share:.0%} of the rollouts collected, all-reduce "
+                    f"{1e3 * exchange:.0f} ms per update",
+                    flush=True,
+                )
+                peers = [("no preemption", waiting)]
+                if spread and workers in DDPPO_PAPER:
+                    peers.append(("DD-PPO's paper (quoted)", DDPPO_PAPER[workers]))
+                title = f"simulated speed-up, {workers} workers, {name}, {topology}"
+                rows += [Measurement(f"{title}; peer: {peer}", ours, value, "×", True) for peer, value in peers]
     return rows
 
 

@@ -42,7 +42,7 @@ def run(quick: bool, against: str | None = None) -> list[Measurement]:
     turns = 3 if quick else 4
     rows = []
     with ExitStack() as stack:
-        peer = None if against is None else stack.enter_context(_checkout(against))
+        peer = None if against is None else stack.enter_context(checkout(against))
         for name, settings in list(CASES.items())[: 1 if quick else None]:
             announce(f"training, {name}")
             ours, theirs = _compare(settings | {"serial": True, "seed": 1}, peer, turns, 2 if quick else TURN)
@@ -54,32 +54,34 @@ def run(quick: bool, against: str | None = None) -> list[Measurement]:
 def _compare(settings: dict[str, Any], peer: Path | None, turns: int, updates: int) -> tuple[float, float | None]:
     folders = [None] if peer is None else [None, peer]
     with ExitStack() as stack:
-        workers = [stack.enter_context(_worker(settings, folder)) for folder in folders]
+        workers = [stack.enter_context(start_worker(settings, folder)) for folder in folders]
         for worker in workers:
-            _train(worker, WARM_UP)
+            train(worker, WARM_UP)
         seconds, steps = [0.0, 0.0], [0, 0]
         for _ in range(turns):
             for side, worker in enumerate(workers):
-                used, taken = _train(worker, updates)
+                used, taken, _won = train(worker, updates)
                 seconds[side] += used
                 steps[side] += taken
     each = [1e6 * seconds[side] / steps[side] for side in range(len(workers))]
     return each[0], each[1] if peer else None
 
 
-def _train(worker: subprocess.Popen[str], updates: int) -> tuple[float, int]:
+def train(worker: subprocess.Popen[str], updates: int) -> tuple[float, int, float | None]:
+    """CPU seconds and environment steps of some updates, and the share of recent episodes won."""
     assert worker.stdin is not None
     assert worker.stdout is not None
     print(updates, file=worker.stdin, flush=True)
     for line in worker.stdout:
         if line.startswith("answer "):
-            seconds, steps, _won = json.loads(line.removeprefix("answer "))
-            return seconds, steps
+            seconds, steps, won = json.loads(line.removeprefix("answer "))
+            return seconds, steps, won
     raise RuntimeError(f"the benchmark's worker ended with status {worker.wait()}; its messages are above")
 
 
 @contextmanager
-def _worker(settings: dict[str, Any], folder: Path | None) -> Iterator[subprocess.Popen[str]]:
+def start_worker(settings: dict[str, Any], folder: Path | None) -> Iterator[subprocess.Popen[str]]:
+    """A process that trains when asked, with this code or with that of a `checkout`."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", **({"PYTHONPATH": str(folder)} if folder else {})}
     command = [sys.executable, str(WORKER), json.dumps(settings)]
     # A script's folder comes first on the path; -P leaves it out, so that only the package of the revision is found.
@@ -94,7 +96,7 @@ def _worker(settings: dict[str, Any], folder: Path | None) -> Iterator[subproces
 
 
 @contextmanager
-def _checkout(revision: str) -> Iterator[Path]:
+def checkout(revision: str) -> Iterator[Path]:
     """A folder from which `import bonuslab` gets the code of a revision."""
     answer = subprocess.run(["git", "-C", ROOT, "archive", revision], capture_output=True)
     if answer.returncode:

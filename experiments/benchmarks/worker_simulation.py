@@ -7,15 +7,21 @@ the sync fraction has finished; then all learn and all-reduce gradients.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
 
 @dataclass(frozen=True)
 class Network:
-    """Cost of an all-reduce. A ring passes 2 (W − 1) / W of the bytes through each worker."""
+    """Cost of an all-reduce that starts when the backward pass has ended; overlapping them could only lower it.
 
+    A `ring` (Gloo; NCCL within a node or for large buffers) passes 2 (W − 1) / W of the bytes through each worker in
+    2 (W − 1) hops. A `tree` (NCCL's double binary tree between nodes) passes all bytes up and down in 2 ⌈log₂ W⌉ hops.
+    """
+
+    topology: Literal["ring", "tree"] = "ring"
     bytes_per_second: float = 12.5e9
     """100 Gb/s (assumed)."""
     latency_seconds: float = 30e-6
@@ -25,13 +31,15 @@ class Network:
         """Duration of one all-reduce."""
         if workers == 1:
             return 0.0
+        if self.topology == "tree":
+            return 2 * (num_bytes / self.bytes_per_second + math.ceil(math.log2(workers)) * self.latency_seconds)
         hops = 2 * (workers - 1)
         return hops * (num_bytes / workers / self.bytes_per_second + self.latency_seconds)
 
 
 @dataclass(frozen=True)
 class Job:
-    """Measured times of one worker."""
+    """Times of one worker."""
 
     step_seconds: np.ndarray
     """[rollouts, T]: environment time of each step, in consecutive rollouts."""
@@ -43,6 +51,10 @@ class Job:
     """All-reduces per update."""
     num_bytes: float
     """Size of one all-reduce."""
+
+    def smoothed(self) -> Job:
+        """Every step as long as the mean one: without what else the machine did while rollouts were timed."""
+        return replace(self, step_seconds=np.full((1, self.step_seconds.shape[1]), self.step_seconds.mean()))
 
 
 @dataclass(frozen=True)
@@ -94,8 +106,8 @@ def simulate(
     return Simulated(collected / clock, collected / (rounds * workers * T))
 
 
-def speed_up(job: Job, workers: int, **options: float | None) -> tuple[float, float]:
+def speed_up(job: Job, workers: int, **options: Any) -> tuple[float, float]:
     """Speed-up over one worker, and the fraction of rollouts collected."""
     alone = simulate(job, 1, sync_fraction=None, spread=options.get("spread") or 0.0)
-    many = simulate(job, workers, **options)  # type: ignore[arg-type]
+    many = simulate(job, workers, **options)
     return many.steps_per_second / alone.steps_per_second, many.share

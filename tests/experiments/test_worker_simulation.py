@@ -16,10 +16,19 @@ def job(step_seconds: list[list[float]], learn_seconds: float = 0.0, exchanges: 
 
 def test_equal_workers_scale_perfectly_but_for_their_exchanges() -> None:
     even = job([[0.5] * 8], learn_seconds=1.0)
-    assert speed_up(even, 16, sync_fraction=None, network=FREE) == (pytest.approx(16), 1.0)  # type: ignore[arg-type]
+    assert speed_up(even, 16, sync_fraction=None, network=FREE) == (pytest.approx(16), 1.0)
     chatty = job([[0.5] * 8], learn_seconds=1.0, exchanges=10)
     ring = 10 * 2 * 15 * (1e6 / 16 / 12.5e9 + 30e-6)
     assert speed_up(chatty, 16, sync_fraction=0.6)[0] == pytest.approx(16 * 5 / (5 + ring))
+
+
+def test_a_tree_needs_fewer_hops_and_smoothing_removes_only_noise() -> None:
+    noisy = job([[0.1, 0.9] * 4, [0.9, 0.1] * 4], learn_seconds=1.0, exchanges=10)
+    even = noisy.smoothed()
+    assert even.step_seconds.tolist() == [[0.5] * 8]
+    tree = 10 * 2 * (1e6 / 12.5e9 + 4 * 30e-6)
+    found = speed_up(even, 16, sync_fraction=0.6, network=Network("tree"))
+    assert found == (pytest.approx(16 * 5 / (5 + tree)), 1.0)
 
 
 def test_a_straggler_is_waited_for_or_stopped_after_the_step_it_is_in() -> None:
