@@ -15,6 +15,10 @@ Observations = dict[str, np.ndarray]
 """By key, [N, ...] for N envs."""
 
 
+SHORTENED = "shortened"
+"""`end_status` of an env's first episode if it was cut short only to start envs at different times; not counted."""
+
+
 class EnvError(RuntimeError):
     """An env failed; the message names the env, its task and its context."""
 

@@ -9,7 +9,7 @@ import gymnasium as gym
 
 from bonuslab.envs.contexts import ContextCount
 from bonuslab.envs.episode_env import EpisodeEnv
-from bonuslab.envs.minihack.contexts import MiniHackContexts
+from bonuslab.envs.minihack.contexts import make_contexts
 from bonuslab.envs.minihack.episode import MiniHackEpisode
 from bonuslab.envs.minihack.levels import Level
 from bonuslab.envs.minihack.randomness import check_context
@@ -34,13 +34,17 @@ class MiniHackEnv(EpisodeEnv):
         stream: int | Sequence[int] = 0,
         max_steps: int | None = None,
         penalty_step: float | None = None,
+        winnable_within: int | None = None,
         render_mode: str | None = None,
     ) -> None:
-        """`task` with `contexts` contexts drawn from `seed`; see `ContextSampler` for `stream`."""
+        """`task` with `contexts` contexts drawn from `seed`; see `ContextSampler` for `stream`.
+
+        `winnable_within`: a finite set has only maps that the scripted explorer wins within so many steps.
+        """
         super().__init__(render_mode)
         self.task = find_task(task)
         self._name = self.task.name
-        self.contexts = MiniHackContexts(contexts, seed, held_out=held_out, stream=stream)
+        self.contexts = make_contexts(self.task, contexts, seed, winnable_within, held_out=held_out, stream=stream)
         self.observation_space = observation_space()
         self.action_space: gym.spaces.Discrete = gym.spaces.Discrete(len(self.task.keys))  # type: ignore[assignment]
         self._episode = MiniHackEpisode(self.task, max_steps, penalty_step=penalty_step)

@@ -16,7 +16,7 @@ from bonuslab.envs.minihack.levels import Level
 from bonuslab.envs.minihack.randomness import Purpose, context_seed
 from bonuslab.envs.minihack.tasks import Task
 
-EndStatus = Literal["running", "won", "died", "step_limit", "aborted"]
+EndStatus = Literal["running", "won", "died", "step_limit", "shortened", "aborted"]
 """`aborted`: the game stopped without the agent's death; no known level causes this."""
 
 REWARD_WIN: Final = 1.0
@@ -65,6 +65,8 @@ class MiniHackEpisode:
         self.level: Level | None = None
         self.status: EndStatus = "aborted"
         self.total_reward = 0.0
+        self.limit = self.max_steps
+        """The step limit of this episode, which may be shorter."""
         self._keys = task.actions
         self._winning_messages = task.winning_messages
         self._clock = self.game.blstats.data  # three times faster to read than the array
@@ -75,8 +77,9 @@ class MiniHackEpisode:
         """Steps taken so far."""
         return len(self._actions)
 
-    def begin(self, context: int) -> None:
-        """Start an episode; context and actions determine all of it."""
+    def begin(self, context: int, limit: int | None = None) -> None:
+        """Start an episode of at most `limit` steps; context and actions determine all of it."""
+        self.limit = self.max_steps if limit is None else limit
         self.status = "aborted"  # until the game has started
         self.context = context
         self.level = _level(self.task, context)
@@ -108,7 +111,7 @@ class MiniHackEpisode:
         As in MiniHack, a step that reaches the limit cannot win, and a death overrides everything but the reward.
         """
         game = self.game
-        over, at_limit = game.is_over, len(self._actions) >= self.max_steps
+        over, at_limit = game.is_over, len(self._actions) >= self.limit
         messages = self._winning_messages
         if at_limit:
             won = False
@@ -119,7 +122,7 @@ class MiniHackEpisode:
         if over:
             self.status = "died" if game.agent_died else "aborted"
         elif at_limit:
-            self.status = "step_limit"
+            self.status = "step_limit" if self.limit == self.max_steps else "shortened"
         elif won:
             self.status = "won"
         return won
@@ -163,14 +166,16 @@ class MiniHackEpisode:
 
     def get_state(self) -> dict[str, Any] | None:
         """Context and actions (a running game cannot be saved); None before the first episode."""
+        if self.context is None:
+            return None
         state = {"context": self.context, "actions": bytes(self._actions), "status": self.status}
-        return None if self.context is None else state
+        return state if self.limit == self.max_steps else state | {"limit": self.limit}
 
     def set_state(self, state: dict[str, Any] | None) -> None:
         """Replay the episode up to where `get_state` was called."""
         if state is None:
             return
-        self.begin(state["context"])
+        self.begin(state["context"], state.get("limit"))
         for action in state["actions"]:
             self.step(action)
         if self.status != state["status"]:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from bonuslab.envs.contexts import parse_count
-from bonuslab.envs.errors import check_integer
-from bonuslab.envs.family import Album, reject_unknown_settings
+from bonuslab.envs.errors import check_flag, check_integer
+from bonuslab.envs.family import Album, ScriptedAgent, reject_unknown_settings
+from bonuslab.envs.minihack.contexts import check_winnable_within
 from bonuslab.envs.minihack.env import MiniHackEnv
 from bonuslab.envs.minihack.episode import check_penalty_step
 from bonuslab.envs.minihack.tasks import task
@@ -19,7 +20,7 @@ class MiniHackFamily:
     """Every task of `bonuslab tasks`, including the parametric ones; see `envs.family.Family`."""
 
     name = "minihack"
-    settings = ("max_steps", "penalty_step")
+    settings = ("max_steps", "penalty_step", "winnable_within", "stagger")
     many_contexts = True
 
     def canonical_name(self, name: str) -> str:
@@ -35,6 +36,8 @@ class MiniHackFamily:
             check_integer("max_steps", settings["max_steps"], 1)
         if settings.get("penalty_step") is not None:
             check_penalty_step(settings["penalty_step"])
+        check_winnable_within(settings.get("winnable_within"), settings.get("contexts"))
+        check_flag("stagger", settings.get("stagger", False))
 
     def make_vector_env(self, name: str, num_envs: int, **settings: Any) -> VectorEnv:
         """N games."""
@@ -44,11 +47,19 @@ class MiniHackFamily:
     def make_env(self, name: str, **settings: Any) -> MiniHackEnv:
         """One game."""
         reject_unknown_settings(settings, self.settings)
+        settings.pop("stagger", None)
         return MiniHackEnv(name, **settings)
 
     def action_names(self, name: str) -> Sequence[str]:
         """NetHack's names of the task's actions."""
         return task(name).action_names
+
+    def scripted_agent(self, name: str, seed: int) -> ScriptedAgent:
+        """Walks to what it has not seen, and uses the task's item."""
+        from bonuslab.envs.minihack.explorer import Explorer
+
+        explorer = Explorer(task(name).actions, seed)
+        return lambda observation, _: explorer.act(observation)
 
     def album(self) -> Album:
         """Maps as tiles."""
