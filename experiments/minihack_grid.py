@@ -1,6 +1,6 @@
 """Global, episodic and combined bonuses on MiniHack: the paper's section 4.
 
-    python experiments/minihack_grid.py [--scale smoke | laptop | workstation | paper] [--plan] …
+    python experiments/minihack_grid.py [--scale smoke | laptop | mini16 | workstation | paper] [--plan] …
 
 The same as `bonuslab grid` and `make grid`; on a cluster `ray submit deploy/cluster.yaml experiments/minihack_grid.py`.
 Run the same command again to resume. The grid's folder ends up with a report and an MLflow store.
@@ -29,6 +29,18 @@ SECTION_4 = (
     "e3b_plus_agac",
 )
 """The paper's comparison; β of the sums is in `algorithms/bonuses/algebra/presets.py`."""
+MINI_BONUSES = (
+    "none",
+    "rnd",
+    "icm",
+    "ride",
+    "noveld",
+    "e3b",
+    "e3b * rnd",
+    "e3b * noveld",
+    "e3b + rnd",
+    "ngu * noveld",
+)
 BASELINES = ("none", "rnd_alone", "ngu * noveld")
 """No bonus, a global bonus alone, and the appendix's other episodic bonus."""
 
@@ -46,6 +58,14 @@ SCALES = {
         bonuses=ONE_OF_EACH_SCOPE,
         seeds=[0, 1],
         settings={"preset": "laptop", "total_env_steps": 230_000},
+    ),
+    "mini16": Scale(
+        "a small version of each of the paper's 16 tasks, ten bonuses, three seeds; resumable, 12 hours on two cores",
+        tasks=(),  # the suite's
+        bonuses=MINI_BONUSES,
+        seeds=range(3),
+        settings={"preset": "laptop", "total_env_steps": 400_000, "env": {"stagger": True}, "evaluate_every_steps": 0},
+        suite="mini16",
     ),
     "workstation": Scale(
         "six tasks with the small network, five seeds; a few hours on 16 cores",

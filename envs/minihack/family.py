@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import gymnasium as gym
+
 from bonuslab.envs.contexts import parse_count
 from bonuslab.envs.errors import check_flag, check_integer
 from bonuslab.envs.family import Album, ScriptedAgent, reject_unknown_settings
 from bonuslab.envs.minihack.contexts import check_winnable_within
 from bonuslab.envs.minihack.env import MiniHackEnv
 from bonuslab.envs.minihack.episode import check_penalty_step
+from bonuslab.envs.minihack.spaces import observation_space
 from bonuslab.envs.minihack.tasks import task
 from bonuslab.envs.minihack.vector_env import MiniHackVectorEnv
 from bonuslab.envs.vector_env import VectorEnv
@@ -38,6 +41,10 @@ class MiniHackFamily:
             check_penalty_step(settings["penalty_step"])
         check_winnable_within(settings.get("winnable_within"), settings.get("contexts"))
         check_flag("stagger", settings.get("stagger", False))
+
+    def observation_space(self, name: str, **settings: Any) -> gym.spaces.Dict:
+        """The same for all tasks."""
+        return observation_space()
 
     def make_vector_env(self, name: str, num_envs: int, **settings: Any) -> VectorEnv:
         """N games."""

@@ -99,6 +99,10 @@ def _key_room(name: str, size: int) -> Task:
     return Task(name, levels, max_steps, keys=keys, rooms=2, autopickup=False, applies_key=True)
 
 
+def _lava_crossing(name: str, size: int, rivers: int) -> Task:
+    return Task(name, LavaCrossing(size, rivers), max_steps=100)
+
+
 def _room_with(size: int, object_class: str, object_name: str) -> Description:
     return Description(descriptions.open_room_with(size, object_class, object_name))
 
@@ -113,8 +117,8 @@ def _table() -> Iterable[Task]:
     yield _multiroom("MultiRoom-N10-OpenDoor", 10, 10, 360, doors="open")
     yield _multiroom("MultiRoom-N10-Lava", 10, 10, 360, lava=True)
     yield _multiroom("MultiRoom-N10-Lava-OpenDoor", 10, 10, 360, lava=True, doors="open")
-    yield Task("LavaCrossingS19N13", LavaCrossing(19, 13), 100)
-    yield Task("LavaCrossingS19N17", LavaCrossing(19, 17), 100)
+    yield _lava_crossing("LavaCrossingS19N13", 19, 13)
+    yield _lava_crossing("LavaCrossingS19N17", 19, 17)
     yield Task("Labyrinth-Big", Description(descriptions.labyrinth()), 1000)
     yield _skill(
         "Levitate-Potion-Restricted", _room_with(5, "!", "levitation"), Command.QUAFF, Command.FIRE, messages=_FLOATING
@@ -167,6 +171,22 @@ def _table() -> Iterable[Task]:
         if rooms != 4:
             yield _multiroom(f"MultiRoom-N{rooms}-Locked", rooms, room_size, max_steps, doors="locked")
     yield _multiroom("MultiRoom-N6-OpenDoor", 6, 10, 240, doors="open")
+    yield Task("Labyrinth-Small", Description(descriptions.small_labyrinth()), 400)
+
+
+_SMALL_VERSIONS: Final = (
+    "MultiRoom-N2-S4-Locked",
+    "MultiRoom-N4-S4-Lava",
+    "MultiRoom-N4-S4-Lava-OpenDoor",
+    "MultiRoom-N4-S4-Lava-Monsters1",
+    "MultiRoom-N6-S5",
+    "MultiRoom-N6-S5-OpenDoor",
+    "MultiRoom-N5-S4-Lava",
+    "MultiRoom-N6-S4-Lava-OpenDoor",
+    "LavaCrossingS9N3",
+    "LavaCrossingS11N5",
+)
+"""Smaller versions of the paper's first ten tasks, in its order; in the suite `mini16`."""
 
 
 def _suite_names() -> dict[str, tuple[str, ...]]:
@@ -174,6 +194,7 @@ def _suite_names() -> dict[str, tuple[str, ...]]:
     released = tuple(name for name in paper if name not in ("MultiRoom-N10", "MultiRoom-N10-Lava"))
     return {
         "paper16": paper,
+        "mini16": (*_SMALL_VERSIONS, "Labyrinth-Small", *paper[11:]),
         "released16": (*released, "LavaCross-Restricted", "WoD-Hard-Restricted"),
         "study": ("Corridor-R5", "KeyRoom-S10", "MultiRoom-N6-Lava"),
     }
@@ -183,28 +204,26 @@ def _full_name(short: str) -> str:
     return f"MiniHack-{short}-v0"
 
 
-def _build_tables() -> tuple[dict[str, Task], dict[str, tuple[Task, ...]]]:
-    names = _suite_names()
-    tasks = {}
-    for task_ in _table():
-        member_of = tuple(suite for suite, members in names.items() if task_.name in members)
-        tasks[_full_name(task_.name)] = replace(task_, name=_full_name(task_.name), suites=member_of)
-    return tasks, {suite: tuple(tasks[_full_name(name)] for name in members) for suite, members in names.items()}
+def _in_suites(named: Task) -> Task:
+    """The task under its full name, with the suites it is in."""
+    short = named.name.removeprefix("MiniHack-").removesuffix("-v0")
+    member_of = tuple(suite for suite, members in _suite_names().items() if short in members)
+    return replace(named, name=_full_name(short), suites=member_of)
 
 
-_tasks, _suites = _build_tables()
-
-TASKS: Final = MappingProxyType(_tasks)
+TASKS: Final = MappingProxyType({found.name: found for found in map(_in_suites, _table())})
 """All named tasks, by full name."""
-suites: Final = MappingProxyType(_suites)
-"""Named lists of tasks: the paper's, those of the authors' released sweep, and those of our studies."""
 
 _GRAMMAR: Final = re.compile(
     r"MultiRoom-N(?P<rooms>\d{1,3})(-S(?P<size>\d{1,3}))?(?P<lava>-Lava)?(-(?P<doors>OpenDoor|Locked))?"
-    r"(-Monsters(?P<monsters>\d{1,3}))?|KeyRoom-S(?P<key_room>\d{1,3})",
+    r"(-Monsters(?P<monsters>\d{1,3}))?|KeyRoom-S(?P<key_room>\d{1,3})"
+    r"|LavaCrossingS(?P<grid>\d{1,2})N(?P<rivers>\d{1,2})",
     re.IGNORECASE,
 )
-GRAMMAR: Final = "MultiRoom-N{rooms}[-S{size}][-Lava][-OpenDoor|-Locked][-Monsters{k}], KeyRoom-S{size}"
+GRAMMAR: Final = (
+    "MultiRoom-N{rooms}[-S{size}][-Lava][-OpenDoor|-Locked][-Monsters{k}], KeyRoom-S{size}, "
+    "LavaCrossingS{size}N{rivers}"
+)
 """Names of tasks that are not in the table."""
 
 _by_lower_name: Final = {name.lower(): task_ for name, task_ in TASKS.items()}
@@ -223,12 +242,15 @@ def task(name: str | Task) -> Task:
     match = _GRAMMAR.fullmatch(short)
     if match is None:
         raise unknown("task", name, _short_names())
-    return _parametric(match)
+    return _in_suites(_parametric(match))
 
 
 def _parametric(match: re.Match[str]) -> Task:
     if match["key_room"]:
-        return _key_room(_full_name(f"KeyRoom-S{int(match['key_room'])}"), int(match["key_room"]))
+        return _key_room(f"KeyRoom-S{int(match['key_room'])}", int(match["key_room"]))
+    if match["grid"]:
+        grid, rivers = int(match["grid"]), int(match["rivers"])
+        return _lava_crossing(f"LavaCrossingS{grid}N{rivers}", grid, rivers)
     rooms, size, monsters = int(match["rooms"]), int(match["size"] or _ROOM_SIZE), int(match["monsters"] or 0)
     doors = {"": "closed", "opendoor": "open", "locked": "locked"}[(match["doors"] or "").lower()]
     parts = [f"MultiRoom-N{rooms}"]
@@ -242,3 +264,9 @@ def _parametric(match: re.Match[str]) -> Task:
 
 def _short_names() -> list[str]:
     return [name.removeprefix("MiniHack-").removesuffix("-v0") for name in TASKS]
+
+
+suites: Final = MappingProxyType(
+    {suite: tuple(task(name) for name in members) for suite, members in _suite_names().items()}
+)
+"""Named lists of tasks: the paper's, small versions of them, those of the authors' sweep, and those of our studies."""

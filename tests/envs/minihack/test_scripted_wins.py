@@ -24,6 +24,7 @@ CONTEXTS = range(70, 76)
         "LavaCrossingS19N13",
         "LavaCrossingS19N17",
         "Labyrinth-Big",
+        "Labyrinth-Small",
         "Corridor-R5",
         "KeyRoom-S5",
         "KeyRoom-S10",

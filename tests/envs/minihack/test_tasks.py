@@ -107,7 +107,7 @@ def test_parametric_key_room() -> None:
     ("name", "hint"),
     [
         ("MultiRoom-N6-Lva", "MultiRoom-N6-Lava"),
-        ("LavaCrossingS19N14", "LavaCrossingS19N13"),
+        ("LavaCrosingS19N13", "LavaCrossingS19N13"),
         ("Corridor-R4", "Corridor-R"),
         ("MultiRoom-N6-Open-Lava", "MultiRoom-N6-Lava"),
     ],
