@@ -6,12 +6,17 @@ Wherever a name is taken, a Gymnasium class or a function that makes an environm
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
+from itertools import permutations, product
 from typing import Any
 
 import gymnasium as gym
 
-from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.envs.errors import InvalidInput, Unavailable, unknown
 from bonuslab.envs.extras import missing
 from bonuslab.envs.family import Family
 from bonuslab.envs.gym.family import FAMILY as GYM
@@ -22,16 +27,19 @@ from bonuslab.envs.vector_env import VectorEnv
 __all__ = [
     "canonical_name",
     "check_settings",
+    "collecting_missing",
     "default_preset",
     "find",
     "make_held_out_vector_env",
     "make_vector_env",
+    "observation_space",
     "register_environment",
 ]
 
 _PREFIXES = {"apartments": "habitat", "hm3d": "habitat", "montezuma": "atari", "ale/": "atari"}
 """Family by how a name begins, in lower case."""
 _EXAMPLES = ("Apartments", "HM3D")
+_missing: ContextVar[Any] = ContextVar("missing", default=None)
 _HINT = "see `bonuslab tasks`, or use a Gymnasium id such as CartPole-v1, or 'package.module:make_env'"
 
 
@@ -66,8 +74,28 @@ def canonical_name(name: str | MakeEnv) -> str:
 
 
 def check_settings(name: str | MakeEnv, **settings: Any) -> None:
-    """Refuse contexts and settings that the environment does not have, and missing data."""
-    find(name).check_settings(name_of(name), **settings)
+    """Refuse contexts and settings that the environment does not have, and a missing simulator or data."""
+    try:
+        find(name).check_settings(name_of(name), **settings)
+    except Unavailable as error:
+        if _missing.get() is None:
+            raise
+        _missing.get()[str(error)] = None
+
+
+def observation_space(name: str | MakeEnv, **settings: Any) -> gym.spaces.Dict | None:
+    """Of one env; None if it is not known before `check_settings`."""
+    return find(name).observation_space(name_of(name), **settings)
+
+
+@contextmanager
+def collecting_missing() -> Iterator[dict[str, None]]:
+    """Within this context, `check_settings` collects what is missing instead of refusing: a plan needs none of it."""
+    token = _missing.set({})
+    try:
+        yield _missing.get()
+    finally:
+        _missing.reset(token)
 
 
 def default_preset(name: str | MakeEnv) -> str:
@@ -119,7 +147,18 @@ def _unknown(name: str) -> InvalidInput:
         games = []
     # Our families' names are not repeated as Gymnasium's.
     others = [known for known in known_names() if not _entry_point(known).startswith(("bonuslab.", "ale_py."))]
-    return unknown("environment", name, [*short, *games, *_EXAMPLES, *others], _HINT)
+    return unknown("environment", name, {*short, *_generated(name), *games, *_EXAMPLES, *others}, _HINT)
+
+
+def _generated(name: str) -> Iterator[str]:
+    """Names that MiniHack's grammar makes of the numbers in `name`, as candidates for what was meant."""
+    numbers = re.findall(r"\d{1,3}", name)[:3]
+    yield from (f"KeyRoom-S{number}" for number in numbers)
+    sizes = [f"MultiRoom-N{rooms}" for rooms in numbers]
+    sizes += [f"MultiRoom-N{rooms}-S{size}" for rooms, size in permutations(numbers, 2)]
+    monsters = ["", *(f"-Monsters{number}" for number in numbers)]
+    for parts in product(sizes, ("", "-Lava"), ("", "-OpenDoor", "-Locked"), monsters):
+        yield "".join(parts)
 
 
 def _entry_point(name: str) -> str:

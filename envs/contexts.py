@@ -22,7 +22,7 @@ def parse_count(count: ContextCount) -> int | None:
     text = "inf" if count is None else str(count).strip().lower()
     if text == "inf":
         return None
-    if isinstance(count, bool) or not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _MAX_CONTEXTS:
+    if isinstance(count, bool) or not text.isascii() or not text.isdigit() or not 1 <= int(text[:20]) <= _MAX_CONTEXTS:
         raise InvalidInput(f"contexts {count!r} cannot be used; allowed: 1 to {_MAX_CONTEXTS:,}, or inf")
     return int(text)
 
@@ -85,8 +85,14 @@ class SeedContexts(ContextSampler):
         random = np.random.Generator(np.random.PCG64([SET_STREAM, seed]))
         ids: dict[int, None] = {}  # in the order drawn, so that 3 contexts are the first 3 of 5
         while len(ids) < count:
-            ids[int(random.integers(*self._range))] = None
+            context = int(random.integers(*self._range))
+            if self._belongs(context):
+                ids[context] = None
         return tuple(ids)
+
+    def _belongs(self, context: int) -> bool:
+        """Whether a finite set may have this context."""
+        return True
 
     def _draw_any(self) -> int:
         return int(self._random.integers(*self._range))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import gymnasium as gym
@@ -45,6 +45,10 @@ class Album(Protocol):
         ...
 
 
+ScriptedAgent = Callable[[dict[str, np.ndarray], Any], int]
+"""(observation, environment of `Family.make_env`) -> action."""
+
+
 class Family(Protocol):
     """Environments that share a naming scheme and an implementation.
 
@@ -67,6 +71,10 @@ class Family(Protocol):
         """Reject invalid `contexts` (a number or `inf`) and settings, and missing data."""
         ...
 
+    def observation_space(self, name: str, **settings: Any) -> gym.spaces.Dict | None:
+        """Of one env, without making it; None if that is not known before `check_settings`."""
+        ...
+
     def make_vector_env(self, name: str, num_envs: int, **settings: Any) -> VectorEnv:
         """A vector env with the family's own `settings` and the common ones; rejects unknown settings.
 
@@ -84,6 +92,10 @@ class Family(Protocol):
 
     def action_names(self, name: str) -> Sequence[str]:
         """The name of each action."""
+        ...
+
+    def scripted_agent(self, name: str, seed: int) -> ScriptedAgent | None:
+        """An agent that explores by rules, as a reference; None if there is none."""
         ...
 
     def album(self) -> Album:

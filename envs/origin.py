@@ -52,7 +52,7 @@ def origin_of(definition: Any) -> Origin:
 @cache
 def _origin(definition: FunctionType | type) -> Origin:
     """Looks at files, so once per definition: a configuration asks for all of them at every iteration."""
-    code = min(_codes(definition), key=lambda code: code.co_firstlineno, default=None)
+    code = min(codes_of(definition), key=lambda code: code.co_firstlineno, default=None)
     if code is None or code.co_filename.startswith("<"):  # not a file: <stdin>, <string>
         return Origin(definition.__module__, definition.__qualname__)
     path = Path(code.co_filename)
@@ -60,7 +60,7 @@ def _origin(definition: FunctionType | type) -> Origin:
     return Origin(definition.__module__, definition.__qualname__, file, code.co_firstlineno)
 
 
-def _codes(definition: FunctionType | type) -> Iterator[CodeType]:
+def codes_of(definition: FunctionType | type) -> Iterator[CodeType]:
     """The code that a user wrote; methods that `dataclass` or a decorator of ours added do not count."""
     members = [definition] if isinstance(definition, FunctionType) else vars(definition).values()
     for member in members:

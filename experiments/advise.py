@@ -16,7 +16,7 @@ class AdviseCommand:
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command's arguments."""
-        parser.add_argument("task", help="a MiniHack task (`bonuslab tasks`)")
+        parser.add_argument("task", help="an environment (`bonuslab tasks`); similarities are of MiniHack tasks")
         parser.add_argument("--contexts", default="inf", metavar="N", help="number of contexts, or inf (default)")
         parser.add_argument(
             "--features",
@@ -30,12 +30,22 @@ class AdviseCommand:
 
     def run(self, arguments: Namespace) -> int:
         """Sample, predict and print."""
+        from bonuslab.envs.catalogue import find
         from bonuslab.envs.contexts import parse_count
+
+        family, contexts = find(arguments.task), parse_count(arguments.contexts)
+        if family.name != "minihack":
+            from bonuslab.experiments.value_functions.general_advice import print_general_advice
+
+            if arguments.results is not None:
+                raise InvalidInput("--results is compared with similarities, which are known for MiniHack tasks only")
+            print_general_advice(family, family.canonical_name(arguments.task), contexts, arguments.json)
+            return 0
         from bonuslab.envs.minihack import task as find_task
         from bonuslab.experiments.value_functions.advice import parse_features, print_advice
         from bonuslab.platform.cli.tasks import short_name
 
-        task, contexts = short_name(find_task(arguments.task)), parse_count(arguments.contexts)
+        task = short_name(find_task(arguments.task))
         features = parse_features(arguments.features)
         if arguments.seed < 0:
             raise InvalidInput(f"--seed {arguments.seed} cannot be used; it must be 0 or more")

@@ -1,6 +1,6 @@
 """When do global and when do episodic counts work? The paper's tables of section 3 and its appendix.
 
-    python experiments/count_study.py [--scale smoke | minute | laptop | sweep | paper] [--plan] …
+    python experiments/count_study.py [--scale smoke | minute | laptop | sweep | paper] [--search] [--plan] …
 
 Counts positions or messages over all episodes (global), within one episode (episodic), and takes their product
 (combined) or `adaptive`, which favours the one that correlates with returns. `minute` is the core: eight small rooms,
@@ -17,12 +17,14 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from bonuslab.experiments.count_tables.rows import ADAPTIVE, KINDS, PAPER_ROWS, Row, bonus_text
 from bonuslab.platform.grid.command import ExperimentCommand
 from bonuslab.platform.grid.experiment import Experiment, Point, Scale
 from bonuslab.platform.grid.resources import TrialResources
+from bonuslab.platform.grid.search_space import Search
 
 ALL_CONTEXTS = ("1", "3", "5", "10", "inf")
 SMALL_ROOMS = "MultiRoom-N8-S5"
@@ -59,6 +61,10 @@ ROWS: dict[str, Sequence[Row]] = {
     "paper": PAPER_ROWS,
 }
 """Rows of the tables by scale."""
+WINNERS = Path(__file__).parent / "results" / "count_study-search" / "winners.json"
+"""Written by `--search` and copied here; its settings override the rows' coefficients in the small scales."""
+SEARCH = Search(seeds=(101, 102), samples=8)
+"""On seeds of the earlier pilots, which no scale has."""
 SMALL = {"preset": "laptop", "evaluate_every_steps": 0}
 """No evaluation: the tables report training returns, on the training contexts."""
 SWEEP: dict[str, dict[str, Any]] = {
@@ -110,6 +116,7 @@ def scale_of(
         seeds=seeds,
         settings=settings,
         adjust=belongs,
+        winners=WINNERS if settings["preset"] == "laptop" and not variants and WINNERS.is_file() else None,
         **further,
     )
 
@@ -155,6 +162,7 @@ EXPERIMENT = Experiment(
     },
     default_scale="laptop",
     metric="episode_return",
+    search=SEARCH,
 )
 
 
@@ -168,7 +176,7 @@ class CountStudyCommand(ExperimentCommand):
         """Run the grid, then write the study's figure and tables."""
         status = super().run(arguments)
         given = vars(arguments)
-        if "plan" not in given:
+        if "plan" not in given and "search" not in given:
             from bonuslab.experiments.count_tables.write import write_study
             from bonuslab.platform.run.folder import GridFolder
 

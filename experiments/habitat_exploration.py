@@ -5,7 +5,7 @@
 The metric is coverage: the fraction of a house's floor that the agent has seen in an episode of 500 steps. A final
 evaluation plays 100 episodes in houses of the validation split (`evaluation/…/coverage`). `none` is a random policy:
 without reward only the entropy term trains it. `smoke` and `laptop` run on the embedded apartments, `paper` on HM3D
-with habitat-sim (deploy/Dockerfile.habitat) and 32 GPUs.
+with habitat-sim (docs/habitat.md) and 32 GPUs; its `--plan` works on any machine.
 
 Results to expect of `laptop` (seed 0, 160,000 steps per trial, 25 minutes on two cores): coverage of 100 validation
 episodes with sampled actions: none 0.196, rnd 0.197, icm 0.195, e3b 0.340, NovelD 0.369, e3b * rnd 0.327. As in the
@@ -17,7 +17,9 @@ experiments/results/README.md has curves, tables and the commit.
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 
+from bonuslab.envs.catalogue import collecting_missing
 from bonuslab.platform.grid.command import ExperimentCommand
 from bonuslab.platform.grid.experiment import Experiment, Scale
 from bonuslab.platform.grid.resources import TrialResources
@@ -65,6 +67,17 @@ class HabitatCommand(ExperimentCommand):
 
     help = "explore houses without reward: coverage by bonus"
     experiment = EXPERIMENT
+
+    def run(self, arguments: Namespace) -> int:
+        """A plan needs neither habitat-sim nor the scenes, but says what is missing here."""
+        if "plan" not in vars(arguments):
+            return super().run(arguments)
+        with collecting_missing() as missing:
+            try:
+                return super().run(arguments)
+            finally:
+                for problem in missing:
+                    print(f"missing on this machine: {problem}", flush=True)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
+
+# The same examples every time, however long each takes on a busy machine, and nothing kept on disk.
+hypothesis.settings.register_profile("ours", derandomize=True, deadline=None, database=None)
+hypothesis.settings.load_profile("ours")
 
 # Threads that wait for each other by spinning make tests many times slower as soon as the cores are shared.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -81,16 +80,6 @@ class DDPPO(FragmentAlgorithm):
         super().set_state(state)
         self._restored_bonus = state.get("bonus")
         self._broadcast_state()
-
-    def save_to_path(self, path: str | Path | None = None, **options: Any) -> str:
-        """Write a sealed checkpoint with the workers' current state."""
-        self._fetch_state()
-        return super().save_to_path(path, **options)
-
-    def restore_from_path(self, path: str | Path, *arguments: Any, **options: Any) -> None:
-        """Restore a checkpoint on all workers."""
-        super().restore_from_path(path, *arguments, **options)
-        self._broadcast_state()  # RLlib restores the learner after it has called `set_state`
 
     def _fetch_state(self) -> dict[str, Any]:
         """Copy the workers' state into the driver's learner and return it."""

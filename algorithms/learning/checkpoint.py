@@ -1,81 +1,86 @@
-"""Atomic, verified checkpoints: a manifest of checksums written last, then one rename into place."""
+"""Verified checkpoints: a manifest of checksums, written last, and the signature of the user who wrote it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import shutil
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from bonuslab.algorithms.data.small_files import DamagedFile, read_json, typed
+from bonuslab.algorithms.learning.trust import is_signed, require_trust, signature
 
 MANIFEST = "bonuslab_manifest.json"
+MAX_MANIFEST_BYTES = 2**24
 
 
-class DamagedCheckpoint(ValueError):  # noqa: N818 (it reads as what it is)
+class DamagedCheckpoint(DamagedFile):
     """A checkpoint that is incomplete or was modified after it was written."""
 
 
-def write_atomically(path: Path, write: Callable[[Path], None]) -> Path:
-    """Let `write` fill a temporary folder, seal it, then rename it to `path`."""
-    path = Path(path)
-    building = path.with_name(f".{path.name}.building")
-    shutil.rmtree(building, ignore_errors=True)
-    building.mkdir(parents=True)
-    try:
-        write(building)
-        seal(building)
-        if path.exists():
-            shutil.rmtree(path)
-        os.replace(building, path)
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
-    return path
+@dataclass(frozen=True)
+class Manifest:
+    """The content of the manifest."""
+
+    files: dict[str, str]
+    """SHA-256 of every file, by its path in the folder."""
+    signature: str | None = None
+    """Of `files`; see `trust.py`."""
 
 
 def seal(folder: Path) -> None:
-    """Write the manifest: name, size and SHA-256 of every file in the folder."""
+    """Write the manifest: name and SHA-256 of every file in the folder, signed."""
     files = {name: _digest(folder / name) for name in _files(folder)}
     temporary = folder / f"{MANIFEST}.tmp"
-    temporary.write_text(json.dumps({"files": files}, indent=1))
+    temporary.write_text(json.dumps({"files": files, "signature": signature(files)}, indent=1))
     os.replace(temporary, folder / MANIFEST)
 
 
-def verify(folder: Path) -> None:
-    """Raise `DamagedCheckpoint` naming the first file that is missing or modified."""
+def verify(folder: Path) -> Manifest:
+    """Raise `DamagedCheckpoint` naming the first file that is missing, modified or does not belong."""
     folder = Path(folder)
-    if not (folder / MANIFEST).is_file():
-        raise DamagedCheckpoint(f"{folder} is not a complete checkpoint: {MANIFEST} is missing; writing was cut short")
     try:
-        files = json.loads((folder / MANIFEST).read_text())["files"]
-    except (json.JSONDecodeError, KeyError) as error:
-        raise DamagedCheckpoint(f"{folder / MANIFEST} cannot be read: {error}") from error
-    for name, digest in files.items():
-        if not (folder / name).is_file():
+        manifest = typed(Manifest, read_json(folder / MANIFEST, MAX_MANIFEST_BYTES), folder / MANIFEST)
+        there = set(_files(folder))
+    except FileNotFoundError as error:
+        raise DamagedCheckpoint(
+            f"{folder} is not a complete checkpoint: {MANIFEST} is missing; writing was cut short"
+        ) from error
+    except (DamagedFile, OSError) as error:
+        raise DamagedCheckpoint(str(error)) from error
+    for name in sorted(manifest.files.keys() | there):
+        if name not in there:
             raise DamagedCheckpoint(f"checkpoint {folder} is damaged: {name} is missing")
-        if _digest(folder / name) != digest:
+        if name not in manifest.files:
+            raise DamagedCheckpoint(f"checkpoint {folder} is damaged: {name} does not belong to it")
+        if _digest(folder / name) != manifest.files[name]:
             raise DamagedCheckpoint(f"checkpoint {folder} is damaged: {name} does not match its checksum")
+    return manifest
 
 
-def newest_whole(folder: Path) -> tuple[Path | None, list[str]]:
-    """The newest intact checkpoint in `folder` (by name), and what is wrong with newer ones."""
-    problems: list[str] = []
-    candidates = sorted(path for path in Path(folder).glob("checkpoint_*") if path.is_dir())
-    for path in reversed(candidates):
-        try:
-            verify(path)
-        except DamagedCheckpoint as error:
-            problems.append(str(error))
-        else:
-            return path, problems
-    return None, problems
+class Trust:
+    """Refuses what would run code from a verified checkpoint, unless this user wrote it or trusts it."""
+
+    def __init__(self, folder: Path, manifest: Manifest, trust: bool = False) -> None:
+        self._folder = folder
+        self._written_here = is_signed(manifest.files, manifest.signature)
+        self._trust = trust
+
+    def require(self, what: Any) -> None:
+        """Raise `InvalidInput` that names `what` unless the checkpoint is trusted."""
+        require_trust(f"checkpoint {self._folder} contains {what}", self._written_here, self._trust)
 
 
 def _files(folder: Path) -> list[str]:
-    paths = (path for path in folder.rglob("*") if path.is_file())
-    return sorted(str(path.relative_to(folder)) for path in paths if not path.name.startswith(MANIFEST))
+    """Everything in the folder that is no directory, links and pipes included, but for the manifest itself."""
+    names = (str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    return sorted(name for name in names if name not in (MANIFEST, f"{MANIFEST}.tmp"))
 
 
 def _digest(path: Path) -> str:
+    if path.is_symlink() or not path.is_file():
+        return "not a file"
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections import deque
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import numpy as np
 from ray.rllib.algorithms.algorithm import Algorithm
 from ray.rllib.core import DEFAULT_MODULE_ID
@@ -21,9 +23,11 @@ from ray.rllib.utils.metrics import (
 from bonuslab.algorithms.acting.evaluation import add_seen, evaluate_modes
 from bonuslab.algorithms.acting.policy_module import PolicyModule
 from bonuslab.algorithms.acting.runner import EpisodeSummary
-from bonuslab.algorithms.learning.checkpoint import seal, verify
+from bonuslab.algorithms.learning.checkpoint import Trust, seal, verify
 from bonuslab.algorithms.learning.no_compile import no_inductor
+from bonuslab.algorithms.learning.state_file import read_state, write_state
 from bonuslab.algorithms.rllib.config import FragmentConfig
+from bonuslab.algorithms.rllib.description import write_description
 from bonuslab.algorithms.rllib.serial import no_object_store
 from bonuslab.algorithms.rllib.telemetry import Telemetry
 from bonuslab.envs.catalogue import make_vector_env
@@ -115,24 +119,35 @@ class FragmentAlgorithm(Algorithm):
             self._seen = {name: set(seen) for name, seen in state["seen"].items()}
 
     def save_to_path(self, path: str | Path | None = None, **options: Any) -> str:
-        """Write RLlib's checkpoint and seal it with checksums."""
-        written = super().save_to_path(path, **options)
-        seal(Path(written))
-        return written
+        """Write a sealed checkpoint.
+
+        Only RLlib's record of the class and its config, user code included, is a pickle; resuming a run and playing its
+        policy do without it.
+        """
+        folder = Path(tempfile.mkdtemp() if path is None else path)
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / self.CLASS_AND_CTOR_ARGS_FILE_NAME).open("wb") as file:
+            arguments = self.get_ctor_args_and_kwargs()
+            cloudpickle.dump({"class": type(self), "ctor_args_and_kwargs": arguments}, file)
+        write_description(folder, self.config)
+        write_state(folder, self.get_state())
+        seal(folder)
+        return str(folder)
 
     @classmethod
-    def from_checkpoint(cls, path: Any, filesystem: Any = None, **options: Any) -> Any:
-        """Build an algorithm that resumes from a checkpoint, after verifying it."""
-        folder = str(getattr(path, "path", path))
-        if filesystem is None and "://" not in folder:
-            verify(Path(folder))
-        return super().from_checkpoint(path, filesystem, **options)
+    def from_checkpoint(cls, path: Any, filesystem: Any = None, *, trust: bool = False, **options: Any) -> Any:
+        """Build an algorithm that resumes from a checkpoint, after verifying it; see `Trust`."""
+        folder = Path(getattr(path, "path", path))
+        Trust(folder, verify(folder), trust).require("a pickled configuration")
+        # Not the method of RLlib's Algorithm, which looks for RLlib's own files, but that of Checkpointable.
+        return super(Algorithm, cls).from_checkpoint(str(folder.resolve()), filesystem, trust=trust, **options)
 
-    def restore_from_path(self, path: str | Path, *arguments: Any, **options: Any) -> None:
+    def restore_from_path(self, path: str | Path, *, trust: bool = False, **options: Any) -> None:
         """Verify and restore a checkpoint."""
-        verify(Path(path))
+        folder = Path(path)
+        allowed = Trust(folder, verify(folder), trust)
         with no_object_store() if self.config.serial else nullcontext():
-            super().restore_from_path(path, *arguments, **options)
+            self.set_state(read_state(folder, require_trust=allowed.require))
 
     def describe_resume(self) -> str:
         """After `restore_from_path`: whether episodes in progress continue, in a few words."""

@@ -20,6 +20,7 @@ from bonuslab.algorithms.networks import families
 from bonuslab.algorithms.rllib.honoured import refuse_unsupported
 from bonuslab.algorithms.rllib.hyperparameters import Hyperparameters, specs_of
 from bonuslab.algorithms.rllib.intrinsic_reward import FragmentConnector, IntrinsicReward
+from bonuslab.algorithms.rllib.readable import check_readable
 from bonuslab.envs.errors import InvalidInput, unknown
 
 _EXTENSIONS = "bonuslab_extensions"
@@ -149,6 +150,9 @@ class FragmentConfig(AlgorithmConfig):
                 f"but a batch has {self.envs_per_batch()}"
             )
         parse(self.bonus_expression)
+        if isinstance(self.env, str):
+            networks = (self.network, self.bonus_network)
+            check_readable(self.env, self.env_config, networks, self.bonus_expression)
 
     def _fit_batch_sizes(self) -> None:
         """Turn RLlib's sizes in steps into whole fragments and groups of envs."""

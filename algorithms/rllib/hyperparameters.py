@@ -32,6 +32,10 @@ OTHER_NAMES = {
 """Names in other libraries; an error message suggests ours."""
 
 
+MAX_INTEGER = 2**53
+"""Of every whole number: beyond it a float cannot count."""
+
+
 @dataclass(frozen=True)
 class Spec:
     """Meaning, source and range of a hyperparameter."""
@@ -228,6 +232,8 @@ def _check(name: str, value: Any, kind: Any, spec: Spec) -> None:
             raise unknown(name, value, get_args(wanted))
     elif wanted in (int, float):
         fits = isinstance(value, int if wanted is int else int | float) and not isinstance(value, bool)
+        if fits and wanted is int and value > MAX_INTEGER:
+            raise InvalidInput(f"invalid {name}={value!r}; it must be at most {MAX_INTEGER}")
         if not fits or not spec.allows(value):
             raise InvalidInput(f"invalid {name}={value!r}; allowed: {spec.allowed}")
     elif not isinstance(value, wanted):

@@ -70,6 +70,10 @@ METRICS = (
     ),
     Metric("episodes", RESULTS, "Episodes finished so far.", f"{_EPISODES}num_episodes_lifetime"),
     Metric(rf"episode_({_SHARES})", RESULTS, _OWN, unit=SHARE, higher_is_better=True, label=r"\1"),
+    Metric(
+        "episode_simulator_restarts_ever", SPEED, "Simulators of HM3D that died and were restarted so far.",
+        higher_is_better=False, label="simulator restarts",
+    ),
     Metric(r"episode_(.+)", RESULTS, _OWN, higher_is_better=True, label=r"\1"),
     *(
         Metric(f"evaluation/{mode}/{name}", EVALUATION, _HELD_OUT, "", unit, better, False, drawn, f"{label}, {mode}")
@@ -121,6 +125,7 @@ METRICS = (
     Metric("env_steps", SPEED, "Environment steps so far.", f"{_SAMPLED}_lifetime", "steps", gauge=True, drawn=()),
     Metric("iteration", SPEED, "Training iterations so far.", "training_iteration", drawn=()),
     Metric("wall_seconds", SPEED, "Time spent training.", unit="s", drawn=()),
+    Metric("cpu_seconds", SPEED, "CPU time spent training; in a search.", unit="s", drawn=()),
     Metric(
         "env_steps_per_second", SPEED, "Environment steps sampled per second.", f"{_SAMPLED}{_THROUGHPUT}",
         "", True, True, _ALL, "steps per second",

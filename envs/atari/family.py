@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import gymnasium as gym
+
 from bonuslab.envs.atari.env import AtariEnv
 from bonuslab.envs.atari.episode import Rules
 from bonuslab.envs.atari.game import game_actions
 from bonuslab.envs.atari.games import find_game
 from bonuslab.envs.atari.seeds import check_contexts
+from bonuslab.envs.atari.spaces import observation_space
 from bonuslab.envs.atari.vector_env import AtariVectorEnv
 from bonuslab.envs.errors import check_integer
 from bonuslab.envs.family import Album, reject_unknown_settings
@@ -43,6 +46,10 @@ class AtariFamily:
         check_integer("processes", settings.get("processes", 0), 0)
         Rules(**{rule: settings[rule] for rule in _RULES if rule in settings})
 
+    def observation_space(self, name: str, **settings: Any) -> gym.spaces.Dict:
+        """`room` and `position` only where the game's memory is known."""
+        return observation_space(find_game(name))
+
     def make_vector_env(self, name: str, num_envs: int, **settings: Any) -> VectorEnv:
         """N envs of the game."""
         reject_unknown_settings(settings, self.settings)
@@ -57,6 +64,9 @@ class AtariFamily:
     def action_names(self, name: str) -> Sequence[str]:
         """Positions of the joystick and button."""
         return [action.lower() for action in game_actions(find_game(name))]
+
+    def scripted_agent(self, name: str, seed: int) -> None:
+        """None."""
 
     def album(self) -> Album:
         """Screens; of Montezuma's Revenge next to the map of rooms."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import gymnasium as gym
+
 from bonuslab.envs.contexts import parse_count
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.family import COMMON_SETTINGS, Album
@@ -31,7 +33,7 @@ class GymFamily:
     many_contexts = True
 
     def __init__(self) -> None:
-        self._checked: set[tuple[Any, str]] = set()
+        self._checked: dict[tuple[Any, str], gym.spaces.Dict] = {}
 
     def canonical_name(self, name: str | MakeEnv) -> str:
         """`cartpole` is `CartPole-v1`; a class or function is `module:name`."""
@@ -47,17 +49,21 @@ class GymFamily:
         parse_count(settings.get("contexts"))
         own = _own(settings)
         check_won(maker.won(own))
-        key = (maker.target, f"{maker.name} {sorted(own.items())}")
+        key = _key(maker, own)
         if key in self._checked:  # a grid has many trials of one environment
             return
         env = maker.make(own)
         try:
-            ObservationLayout(maker.name, env)
+            space = ObservationLayout(maker.name, env).space
             ActionLayout(maker.name, env.action_space)
         finally:
             env.close()
         if len(self._checked) < _MAX_CHECKED:
-            self._checked.add(key)
+            self._checked[key] = space
+
+    def observation_space(self, name: str | MakeEnv, **settings: Any) -> gym.spaces.Dict | None:
+        """What `check_settings` saw."""
+        return self._checked.get(_key(_maker(name), _own(settings)))
 
     def make_vector_env(self, name: str | MakeEnv, num_envs: int, **settings: Any) -> VectorEnv:
         """N environments."""
@@ -79,6 +85,9 @@ class GymFamily:
         finally:
             env.close()
 
+    def scripted_agent(self, name: str | MakeEnv, seed: int) -> None:
+        """None."""
+
     def album(self) -> Album:
         """The environment's own pictures."""
         from bonuslab.envs.gym.album import GymAlbum  # few users draw pictures
@@ -92,6 +101,10 @@ def _maker(name: str | MakeEnv) -> Maker:
     if maker is None:
         raise InvalidInput(f"unknown environment {text!r}")
     return maker
+
+
+def _key(maker: Maker, own: Mapping[str, Any]) -> tuple[Any, str]:
+    return maker.target, f"{maker.name} {sorted(own.items())}"
 
 
 def _own(settings: Mapping[str, Any]) -> dict[str, Any]:

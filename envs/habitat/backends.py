@@ -23,7 +23,7 @@ def _apartments(**data: Any) -> Scenes:
     from bonuslab.envs.habitat.apartments.simulator import ApartmentScenes
 
     for setting in data:
-        raise InvalidInput(f"environment setting {setting!r} is for HM3D; apartments need no data")
+        raise InvalidInput(f"environment setting {setting!r} is for HM3D, not for apartments")
     return ApartmentScenes()
 
 
@@ -36,6 +36,6 @@ def _hm3d(**data: Any) -> Scenes:
     return HM3DScenes(**data)
 
 
-DATA_SETTINGS = ("data_path", "gpu_device")
+DATA_SETTINGS = ("data_path", "gpu_device", "islands")
 """Settings of HM3D; see `hm3d.scenes.HM3DScenes`."""
 BACKENDS: dict[str, Callable[..., Scenes]] = {"apartments": _apartments, "hm3d": _hm3d}

@@ -11,8 +11,9 @@ import numpy as np
 from bonuslab.envs.contexts import ContextCount
 from bonuslab.envs.episode_env import EpisodeEnv
 from bonuslab.envs.habitat.backends import find_scenes
-from bonuslab.envs.habitat.contexts import HabitatContexts, check_context, scene_and_start
-from bonuslab.envs.habitat.episode import HabitatEpisode
+from bonuslab.envs.habitat.contexts import HabitatContexts, check_context, choose_scene_steps, scene_and_start
+from bonuslab.envs.habitat.coverage import COVERAGES
+from bonuslab.envs.habitat.episode import TRUNCATED, HabitatEpisode
 from bonuslab.envs.habitat.simulator import Action, NavigableMap, Pose, Scenes
 from bonuslab.envs.habitat.spaces import action_space, check_action, check_size, observation_space
 
@@ -37,20 +38,31 @@ class HabitatEnv(EpisodeEnv):
         stream: int | Sequence[int] = 0,
         max_steps: int | None = None,
         stop_ends_episode: bool = False,
+        coverage: str = COVERAGES[0],
+        scene_steps: int | None = None,
         render_mode: str | None = None,
         **data: Any,
     ) -> None:
         """Contexts are drawn from `seed`; see `HabitatContexts`. `data` locates HM3D; see `HM3DScenes`.
 
-        `stop_ends_episode`: see `HabitatEpisode`.
+        `stop_ends_episode`: see `HabitatEpisode`. `coverage`: `sight` or `released`. `scene_steps`: None for the back
+        end's own, and 0, a new scene every episode, on held-out contexts.
         """
         super().__init__(render_mode)
         self.scenes = find_scenes(backend, **data)
         self._name = self.scenes.name
-        self.contexts = HabitatContexts(self.scenes, contexts, seed, held_out=held_out, split=split, stream=stream)
+        self.contexts: HabitatContexts = HabitatContexts(
+            self.scenes,
+            contexts,
+            seed,
+            held_out=held_out,
+            split=split,
+            stream=stream,
+            scene_steps=choose_scene_steps(scene_steps, self.scenes, held_out),
+        )
         self.observation_space = observation_space(check_size(size))
         self.action_space: gym.spaces.Discrete = action_space()  # type: ignore[assignment]
-        self._episode = HabitatEpisode(self.scenes, size, max_steps, stop_ends_episode)
+        self._episode = HabitatEpisode(self.scenes, size, max_steps, stop_ends_episode, coverage=coverage)
 
     @property
     def coverage(self) -> float:
@@ -91,6 +103,13 @@ class HabitatEnv(EpisodeEnv):
         shown = self._episode.observation
         views = [shown["rgb"], depth_picture(shown["depth"])]
         return frame(views, self.map, self.revealed, self.path, self.coverage, background=self.from_above())
+
+    def _is_truncated(self) -> bool:
+        return self._episode.status in TRUNCATED
+
+    def _begin(self, context: int | None, seed: int | None) -> None:
+        self.contexts.spend(self._episode.length)
+        super()._begin(context, seed)
 
     def _check_context(self, context: object) -> int:
         return check_context(context, self.scenes)

@@ -7,14 +7,18 @@ from typing import Any, Literal
 
 import numpy as np
 
+from bonuslab.envs.errors import unknown
 from bonuslab.envs.habitat.contexts import scene_and_start
-from bonuslab.envs.habitat.coverage import Coverage
+from bonuslab.envs.habitat.coverage import COVERAGES, Coverage, ReleasedCoverage
 from bonuslab.envs.habitat.sensors import compass, gps, write_depth
-from bonuslab.envs.habitat.simulator import Action, NavigableMap, Pose, Scenes
-from bonuslab.envs.habitat.spaces import MAX_STEPS, check_max_steps, check_stop_ends, observation_buffers
+from bonuslab.envs.habitat.simulator import Action, NavigableMap, Point, Pose, Scenes, SimulatorDied
+from bonuslab.envs.habitat.spaces import MAX_STEPS, check_flag, check_max_steps, observation_buffers
+from bonuslab.envs.vector_env import SHORTENED
 
-EndStatus = Literal["none", "running", "stopped", "step_limit"]
-"""`stopped`: the agent took the stop action. `none`: no episode has started."""
+EndStatus = Literal["none", "running", "stopped", "step_limit", "shortened", "simulator_died"]
+"""`stopped`: the agent took the stop action. `none`: no episode has started. `shortened`: see `SHORTENED`."""
+TRUNCATED = ("step_limit", SHORTENED, "simulator_died")
+"""Endings that are not part of the task."""
 
 
 class HabitatEpisode:
@@ -32,9 +36,15 @@ class HabitatEpisode:
         max_steps: int | None = None,
         stop_ends: bool = False,
         buffers: Mapping[str, np.ndarray] | None = None,
+        coverage: str = COVERAGES[0],
     ) -> None:
         """Observations are written into `buffers`, or into new arrays if None."""
         self.max_steps = MAX_STEPS if max_steps is None else check_max_steps(max_steps)
+        self.limit = self.max_steps
+        """The step limit of this episode, which may be shorter."""
+        if coverage not in COVERAGES:
+            raise unknown("coverage", coverage, COVERAGES)
+        self._released = coverage == "released"
         self.context: int | None = None
         self.status: EndStatus = "none"
         self.total_reward = 0.0
@@ -44,9 +54,11 @@ class HabitatEpisode:
         alone = {key: array[0] for key, array in observation_buffers(1, size).items()} if buffers is None else buffers
         self.observation: Mapping[str, np.ndarray] = alone
         """Overwritten by the next step."""
-        self._scenes, self._stop_ends = scenes, check_stop_ends(stop_ends)
+        self._scenes, self._stop_ends = scenes, check_flag("stop_ends_episode", stop_ends)
         self._simulator = scenes.simulator(size)
         self._coverage: Coverage | None = None
+        self.death = ""
+        """The simulator's last message, if it has died."""
         self._actions = bytearray()
         self._depth = np.empty((size, size), np.float32)
 
@@ -72,8 +84,14 @@ class HabitatEpisode:
         assert self._coverage is not None
         return self._coverage.map
 
-    def begin(self, context: int) -> None:
-        """Start a new episode. The same context always gives the same scene and start."""
+    def prefetch_begin(self, context: int) -> None:
+        """Announce the next `begin`, so that the simulators of several episodes can load scenes in parallel."""
+        scene, start = scene_and_start(context)
+        self._simulator.prefetch_begin(scene, self._scenes.start(scene, start))
+
+    def begin(self, context: int, limit: int | None = None) -> None:
+        """Start a new episode of at most `limit` steps. The same context always gives the same scene and start."""
+        self.limit = self.max_steps if limit is None else limit
         self._begin(context)
         self._show()
 
@@ -82,21 +100,29 @@ class HabitatEpisode:
         self._simulator.prefetch(action)
 
     def step(self, action: Action) -> float:
-        """Take an action and return its reward, 0; `status` says whether and how the episode ended."""
-        self._step(action)
-        self._show()
+        """Take an action and return its reward, 0; `status` says whether and how the episode ended.
+
+        If the simulator dies, the episode ends with the observation before the action.
+        """
+        try:
+            self._step(action)
+            self._show()
+        except SimulatorDied as death:
+            self.status, self.death = "simulator_died", str(death)
         return self.total_reward
 
     def get_state(self) -> dict[str, Any] | None:
         """Context and actions so far; None before the first episode."""
         if self.context is None:
             return None
-        return {"context": self.context, "actions": bytes(self._actions), "status": self.status}
+        state = {"context": self.context, "actions": bytes(self._actions), "status": self.status}
+        return state if self.limit == self.max_steps else state | {"limit": self.limit}
 
     def set_state(self, state: dict[str, Any] | None) -> None:
         """Replay the actions of `state` without rendering."""
         if state is None:
             return
+        self.limit = state.get("limit", self.max_steps)
         self._begin(state["context"])
         for action in state["actions"]:
             self._step(Action(action))
@@ -114,10 +140,16 @@ class HabitatEpisode:
         scene, start = scene_and_start(context)
         self._simulator.begin(scene, self._scenes.start(scene, start))
         self.path = [self._simulator.pose]
-        self._coverage = Coverage(self._simulator.navigable_map())
+        self._coverage = self._new_coverage(self._scenes.goal(scene, start) if self._released else None)
         self._coverage.look(self.path[0])
         self._actions.clear()
         self.status = "running"
+
+    def _new_coverage(self, goal: Point | None) -> Coverage:
+        if not self._released:
+            return Coverage(self._simulator.navigable_map())
+        map_, shortest_path = self._simulator.released_map(goal)
+        return ReleasedCoverage(map_, goal, shortest_path)
 
     def _step(self, action: Action) -> None:
         assert self._coverage is not None
@@ -127,8 +159,8 @@ class HabitatEpisode:
         self._coverage.look(self.path[-1])
         if action == Action.STOP and self._stop_ends:
             self.status = "stopped"
-        elif len(self._actions) >= self.max_steps:
-            self.status = "step_limit"
+        elif len(self._actions) >= self.limit:
+            self.status = "step_limit" if self.limit == self.max_steps else "shortened"
 
     def _show(self) -> None:
         """Write the sensor readings into the observation."""

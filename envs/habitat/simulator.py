@@ -24,6 +24,10 @@ CELL_METRES: Final = 0.05
 """Side of a cell of the navigable map."""
 
 
+class SimulatorDied(RuntimeError):  # noqa: N818 (it reads as what it is)
+    """The simulator's process has ended; the next `begin` starts another."""
+
+
 class Action(IntEnum):
     """The paper's four actions."""
 
@@ -31,6 +35,10 @@ class Action(IntEnum):
     FORWARD = 1
     LEFT = 2
     RIGHT = 3
+
+
+Point = tuple[float, float, float]
+"""x, y and z."""
 
 
 class Pose(NamedTuple):
@@ -68,6 +76,10 @@ class NavigableMap:
 class Simulator(Protocol):
     """One agent in one house at a time."""
 
+    def prefetch_begin(self, scene: int, start: Pose) -> None:
+        """Announce the next `begin`, so that several simulators can load their scenes in parallel."""
+        ...
+
     def begin(self, scene: int, start: Pose) -> None:
         """Load a scene, unless it is already loaded, and put the agent at `start`."""
         ...
@@ -93,6 +105,10 @@ class Simulator(Protocol):
         """The navigable part of the agent's floor."""
         ...
 
+    def released_map(self, goal: Point | None) -> tuple[NavigableMap, Sequence[Point]]:
+        """The map of the released program's coverage, and the shortest path to `goal`, which is drawn on it."""
+        ...
+
     def close(self) -> None:
         """Release all resources."""
         ...
@@ -102,6 +118,8 @@ class Scenes(Hashable, Protocol):
     """A collection of houses, with splits for training and evaluation."""
 
     name: str
+    scene_steps: int
+    """Steps for which an env stays in a scene by default; 0 where loading costs nothing."""
 
     @property
     def splits(self) -> Sequence[str]:
@@ -118,6 +136,10 @@ class Scenes(Hashable, Protocol):
 
     def start(self, scene: int, number: int) -> Pose:
         """Start pose `number` of a scene."""
+        ...
+
+    def goal(self, scene: int, number: int) -> Point | None:
+        """Goal of the navigation episode that start `number` was made for; None if there is none."""
         ...
 
     def scene_name(self, scene: int) -> str:

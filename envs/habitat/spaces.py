@@ -68,8 +68,8 @@ def check_max_steps(max_steps: object) -> int:
     return check_integer("max_steps", max_steps, 1)
 
 
-def check_stop_ends(stop_ends: object) -> bool:
-    """`stop_ends_episode` as a bool."""
-    if not isinstance(stop_ends, bool):
-        raise InvalidInput(f"stop_ends_episode {stop_ends!r} cannot be used; allowed: true, false")
-    return stop_ends
+def check_flag(name: str, value: object) -> bool:
+    """`value` of the setting `name` as a bool."""
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{name} {value!r} cannot be used; allowed: true, false")
+    return value

@@ -53,6 +53,8 @@ class Run:
 
     grid: GridFolder
     trial: TrialFolder
+    trust: bool = False
+    """Whether code that the run brings may run although somebody else wrote it."""
 
     @property
     def path(self) -> Path:
@@ -62,7 +64,7 @@ class Run:
     @cached_property
     def config(self) -> Config:
         """The run's configuration."""
-        return read_trial_config(Found(self.grid, self.trial))
+        return read_trial_config(Found(self.grid, self.trial), self.trust)
 
     @property
     def labels(self) -> dict[str, str]:
@@ -87,8 +89,8 @@ class Run:
     @cached_property
     def agent(self) -> TrainedAgent:
         """Policy and bonus of the newest checkpoint."""
-        self.grid.load_plugins(self.trial.description())
-        return TrainedAgent.load(newest_checkpoint(Found(self.grid, self.trial)))
+        self.grid.load_plugins(self.trial.description(), self.trust)
+        return TrainedAgent.load(newest_checkpoint(Found(self.grid, self.trial)), self.trust)
 
     def policy(self, greedy: bool = False, seed: int = 0) -> Policy:
         """The trained policy."""
@@ -121,6 +123,8 @@ class Grid:
     """A grid of runs, finished or not, read from its folder."""
 
     folder: GridFolder
+    trust: bool = False
+    """Of its runs."""
 
     @property
     def path(self) -> Path:
@@ -130,7 +134,7 @@ class Grid:
     @property
     def runs(self) -> list[Run]:
         """All runs, in the grid's order."""
-        return [Run(self.folder, trial) for trial in self.folder.trials()]
+        return [Run(self.folder, trial, self.trust) for trial in self.folder.trials()]
 
     @property
     def metrics(self) -> pd.DataFrame:
@@ -155,7 +159,7 @@ class Grid:
         return f"<Grid {self.folder.description().name}: {finished} of {len(self)} runs finished, {self.path}>"
 
 
-def load(path: str | Path) -> Run | Grid:
-    """Open a run, or a grid of several, by its folder or name."""
+def load(path: str | Path, trust: bool = False) -> Run | Grid:
+    """Open a run, or a grid of several, by its folder or name; `trust` lets code of somebody else's run."""
     found = find(path)
-    return Grid(found.grid) if found.trial is None else Run(found.grid, found.trial)
+    return Grid(found.grid, trust) if found.trial is None else Run(found.grid, found.trial, trust)

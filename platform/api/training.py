@@ -42,16 +42,16 @@ def train(
     if isinstance(task, Config):
         config = task
     else:
-        config = Config.of(catalogue.name_of(task), bonus=_text(bonus), steps=steps, **settings)
+        config = Config.of(catalogue.name_of(task), bonus=expression_text(bonus), steps=steps, **settings)
     run = SingleRun.begin(config, None if out is None else Path(out))
     return _trained(run, progress)
 
 
-def resume(path: str | Path, *, steps: int | None = None, progress: bool = True) -> Run:
-    """Resume a run from its newest checkpoint; `steps` extends a finished one."""
+def resume(path: str | Path, *, steps: int | None = None, progress: bool = True, trust: bool = False) -> Run:
+    """Resume a run from its newest checkpoint; `steps` extends a finished one, `trust` is as in `load`."""
     silence_notices()
     changes = {} if steps is None else {"total_env_steps": steps}
-    return _trained(SingleRun.resume(find(path).grid, **changes), progress)
+    return _trained(SingleRun.resume(find(path).grid, trust, **changes), progress)
 
 
 def grid(
@@ -67,9 +67,12 @@ def grid(
     cpus_per_trial: int = 1,
     gpus_per_trial: float = 0.0,
     concurrent: int | None = None,
+    accept_changes: bool = False,
     **settings: Any,
 ) -> Grid:
     """Train tasks × contexts × bonuses × seeds on Ray Tune; call it again to resume unfinished runs.
+
+    Further tasks, bonuses and seeds extend the grid; other changes, of settings or code, need `accept_changes`.
 
     `settings` are as for `train`; trials with one CPU train serially. The folder is runs/`name` unless `out` is given.
     """
@@ -77,11 +80,10 @@ def grid(
     resources = TrialResources(cpus_per_trial, gpus_per_trial)
     if settings.pop("serial", resources.serial) != resources.serial:
         raise InvalidInput(f"serial: in a grid cpus_per_trial decides, and {cpus_per_trial} contradicts it")
-    named = [tasks] if isinstance(tasks, str | type) or callable(tasks) else list(tasks)
     scale = Scale(
         "from Python",
-        tasks=[catalogue.name_of(task) for task in named],
-        bonuses=[_text(bonus) for bonus in bonuses],
+        tasks=named_tasks(tasks),
+        bonuses=[expression_text(bonus) for bonus in bonuses],
         seeds=list(seeds),
         contexts=[str(count) for count in contexts],
         settings=settings if steps is None else {**settings, "total_env_steps": steps},
@@ -89,7 +91,8 @@ def grid(
     )
     experiment = Experiment(name, f"{name}, from Python", {"python": scale}, "python", metric)
     path = Path("runs") / name if out is None else Path(out)
-    session = GridSession(experiment, "python", scale, scale.trials(), path, {"concurrent": concurrent})
+    options = {"concurrent": concurrent, "accept_changes": accept_changes}
+    session = GridSession(experiment, "python", scale, scale.trials(), path, options)
     session.run()
     return Grid(find(path).grid)
 
@@ -104,5 +107,12 @@ def _trained(run: SingleRun, progress: bool) -> Run:
     return Run(run.folder, run.trial)
 
 
-def _text(bonus: Expression) -> str:
+def named_tasks(tasks: Any | Sequence[Any]) -> list[str]:
+    """One task or several, as names."""
+    given = [tasks] if isinstance(tasks, str | type) or callable(tasks) else list(tasks)
+    return [catalogue.name_of(task) for task in given]
+
+
+def expression_text(bonus: Expression) -> str:
+    """A bonus as text."""
     return "none" if bonus is None else str(bonus)

@@ -9,27 +9,64 @@ from typing import Any
 import numpy as np
 
 from bonuslab.algorithms.rllib.metrics import BOARD, RESULTS, find, rank
+from bonuslab.platform.board.large_table import groups, is_large, summarised
 from bonuslab.platform.run.rows import STEPS, RowReader, number
 
 POINTS = 200
 """Most points of a curve; more rows are averaged in equal groups."""
+TAIL_BYTES = 1 << 16
+"""What is read of a large table to follow its end from there."""
+ROWS_BETWEEN_SUMMARIES = 2_000
+"""A large table is summarised again after this many new rows."""
 
 
 class Curves:
-    """All columns of a progress.csv, kept and extended as it grows."""
+    """All columns of a progress.csv, kept and extended as it grows; of a large one, groups of rows."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._reader = RowReader(path)
-        self._values: dict[str, array[float]] = {}
+        self._clear()
+
+    def _clear(self) -> None:
+        self._values: dict[str, array[float]] = {name: array("d") for name in self._reader.columns}
+        self._bounds: dict[str, tuple[array[float], array[float]]] = {}
+        """Minimum and maximum of each value, if values are means of several rows."""
+        self._rows = self._added = 0
 
     def refresh(self) -> None:
         """Read what has been appended."""
-        rows, anew = self._reader.read()
+        large = is_large(self._path)
+        rows, anew = self._reader.read(TAIL_BYTES if large else None)
+        if large and (anew or self._added > ROWS_BETWEEN_SUMMARIES):
+            self._summarise()
+            return
         if anew:
-            self._values = {name: array("d") for name in self._reader.columns}
+            self._clear()
         for row in rows:
             for name, cell in zip(self._reader.columns, row, strict=True):
-                self._values[name].append(number(cell))
+                self._values[name].append(value := number(cell))
+                for bound in self._bounds.get(name, ()):
+                    bound.append(value)
+        self._rows += len(rows)
+        self._added += len(rows)
+
+    def _summarise(self) -> None:
+        """Read the table again, up to about where the reader has come."""
+        try:
+            self._add_groups(intact=True)
+        except ValueError:  # a damaged table costs seconds, not its curves
+            self._add_groups(intact=False)
+
+    def _add_groups(self, intact: bool) -> None:
+        self._clear()
+        self._bounds = {name: (array("d"), array("d")) for name in self._values}
+        for rows, block in summarised(self._path, self._reader.columns, intact):
+            self._rows += rows
+            for name, (means, lows, highs) in block.items():
+                self._values[name].extend(means)
+                for bound, part in zip(self._bounds[name], (lows, highs), strict=True):
+                    bound.extend(part)
 
     def as_data(self, metric: str, points: int = POINTS) -> dict[str, Any]:
         """Steps, and for each column with a value: mean, minimum and maximum of each point, and the last value.
@@ -40,11 +77,10 @@ class Curves:
         if not len(steps):
             return {"rows": 0, "steps": [], "columns": []}
         starts = np.unique(np.linspace(0, len(steps), min(points, len(steps)), endpoint=False).astype(int))
-        joined = len(starts) < len(steps)
+        joined = len(starts) < self._rows
         columns = []
         for name in arranged(self._reader.columns, metric):
-            values = np.array(self._values[name])
-            values[np.isinf(values)] = np.nan  # JSON has no infinity, and no chart a place for it
+            values = _finite(self._values[name])
             there = ~np.isnan(values)
             if not there.any():
                 continue
@@ -52,14 +88,15 @@ class Curves:
             group = RESULTS if name == metric else about.group
             drawn: dict[str, Any] = {"name": name, "group": group, "label": about.axis, "unit": about.unit}
             drawn |= {"meaning": about.meaning, "last": _plain(values[there][-1:])[0]}
-            drawn["mean"] = _plain(_means(values, starts))
+            drawn["mean"] = _plain(groups(values, starts)[0])
             if joined:
+                lows, highs = (_finite(bound) for bound in self._bounds.get(name, (values, values)))
                 drawn |= {
-                    "low": _plain(np.fmin.reduceat(values, starts)),
-                    "high": _plain(np.fmax.reduceat(values, starts)),
+                    "low": _plain(np.fmin.reduceat(lows, starts)),
+                    "high": _plain(np.fmax.reduceat(highs, starts)),
                 }
             columns.append(drawn)
-        return {"rows": len(steps), "steps": _plain(_means(steps, starts), 9), "columns": columns}
+        return {"rows": self._rows, "steps": _plain(groups(steps, starts)[0], 9), "columns": columns}
 
 
 def arranged(names: list[str], metric: str) -> list[str]:
@@ -68,12 +105,11 @@ def arranged(names: list[str], metric: str) -> list[str]:
     return sorted(drawn, key=lambda name: (name != metric, rank(name)))
 
 
-def _means(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Mean of the values in each group; NaN where it has none."""
-    there = ~np.isnan(values)
-    sums = np.add.reduceat(np.where(there, values, 0.0), starts)
-    with np.errstate(invalid="ignore"):
-        return sums / np.add.reduceat(there.astype(float), starts)
+def _finite(values: array[float] | np.ndarray) -> np.ndarray:
+    """A copy with NaN for infinity: JSON has none, and no chart a place for it."""
+    copy = np.array(values, dtype=float)
+    copy[np.isinf(copy)] = np.nan
+    return copy
 
 
 def _plain(values: np.ndarray, digits: int = 4) -> list[float | None]:

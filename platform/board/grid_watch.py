@@ -53,7 +53,7 @@ class GridWatch:
         with self._lock:
             description = self._refresh(rows=True)
             generation, _, number = since.partition(".")
-            known = generation == self._generation and number.isdigit()
+            known = generation == self._generation and number.isdecimal() and len(number) < 20
             after = int(number) if known else 0
             answer = {
                 "wait": max(0.0, self._next_read_at - time.monotonic()),
@@ -73,7 +73,9 @@ class GridWatch:
         with self._lock:
             description = self._refresh(rows=True)
             found = next((trial for trial in description.trials if trial.id == identifier), None)
-            return None if found is None else (self._trials[identifier], found)
+            if found is None or self._trials[identifier].is_linked():
+                return None
+            return self._trials[identifier], found
 
     def _refresh(self, rows: bool) -> GridDescription:
         """Read the files, unless that was done a moment ago."""

@@ -13,6 +13,8 @@ RECENT_SHARE = 0.1
 FIRST_READ_BYTES = 1 << 14
 FIRST_READ_SHARE = 0.12
 """Of a file read for the first time: slightly more than the rows that count, since most rows are equally long."""
+LONGEST_READ_BYTES = 1 << 21
+"""Of a table that is read for the first time; of a larger one, its last rows stand for the last tenth."""
 EVALUATION = "evaluation/"
 
 
@@ -35,16 +37,16 @@ class RecentRows:
             size = self._path.stat().st_size
         except OSError:
             size = 0
-        tail = max(FIRST_READ_BYTES, int(size * FIRST_READ_SHARE))
+        tail = min(max(FIRST_READ_BYTES, int(size * FIRST_READ_SHARE)), LONGEST_READ_BYTES)
         while True:
             rows, anew = self._reader.read(tail)
             if anew:
                 self._clear()
             self._add(rows)
-            if not anew or tail >= size or self._reaches_back():
+            if not anew or tail >= min(size, LONGEST_READ_BYTES) or self._reaches_back():
                 break
             self._reader.rewind()
-            tail *= 4
+            tail = min(4 * tail, LONGEST_READ_BYTES)
         while self._rows and self._rows[0][STEPS] < self._rows[-1][STEPS] * (1 - RECENT_SHARE):
             self._rows.popleft()
 

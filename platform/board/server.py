@@ -19,6 +19,7 @@ from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.board.grids import Grids
 from bonuslab.platform.board.guard import Guard, own_names
 from bonuslab.platform.board.trial_page import TrialPages
+from bonuslab.platform.board.trial_watch import stamp
 
 PORT = 8600
 FURTHER_PORTS = 20
@@ -90,7 +91,7 @@ class BoardApp:
         """The video of a trial's policy."""
         watch = self._grids.watch(request.path_params["grid"])
         found = watch.trial(request.path_params["trial"]) if watch else None
-        if found is None or not found[0].folder.video.is_file():
+        if found is None or stamp(found[0].folder.video) is None:
             return _missing("no such video")
         return FileResponse(found[0].folder.video, media_type="image/gif")
 

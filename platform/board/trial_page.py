@@ -55,6 +55,8 @@ class TrialPages:
     def _mlflow(self, grid: GridDescription, watch: TrialWatch) -> dict[str, str]:
         """The trial's run; the address of a tracking server is in the grid's options."""
         store = str(grid.options.get(OPTION) or DATABASE)
+        if stamp(watch.folder.tracking_file) is None:
+            return {}
         return mlflow_run(watch.folder.tracking_file, store, self._mlflow_ui or web_address(store))
 
     def _curves_of(self, path: Path, metric: str) -> dict[str, Any]:
@@ -63,11 +65,14 @@ class TrialPages:
             self._curves[path] = curves
             if len(self._curves) > KEPT_CURVES:
                 self._curves.popitem(last=False)
-            curves.refresh()
+            if stamp(path) is not None:
+                curves.refresh()
             return curves.as_data(metric)
 
 
 def _traceback(file: Path) -> str:
+    if stamp(file) is None:
+        return ""
     try:
         text = file.read_text(errors="replace")
     except OSError:

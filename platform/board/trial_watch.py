@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from bonuslab.algorithms.rllib.metrics import find
@@ -24,10 +25,12 @@ Stamp = tuple[int, int, int] | None
 
 
 def stamp(path: Path | str) -> Stamp:
-    """The present stamp of a file; None where there is none."""
+    """The present stamp of a file; None where there is none, or a link, which may lead to somebody else's file."""
     try:
-        found = os.stat(path)
+        found = os.lstat(path)
     except OSError:
+        return None
+    if not S_ISREG(found.st_mode):
         return None
     return found.st_ino, found.st_size, found.st_mtime_ns
 
@@ -47,6 +50,7 @@ class TrialWatch:
         self._rows = RecentRows(folder.progress, tuple(dict.fromkeys((metric, WINS, RETURN, SPEED))))
         # Strings, because building a Path costs more than a stat.
         self._state_file, self._progress = str(folder.state_file), str(folder.progress)
+        self._folders = (str(folder.path), str(folder.path.parent))
         self._seen_state: Stamp = None
         self._seen_progress: Stamp = None
         self._rows_seen = False
@@ -54,6 +58,9 @@ class TrialWatch:
     def refresh(self, rows: bool = True) -> bool:
         """Read what changed; whether anything did. Rows are read for running trials and after a change of state."""
         changed = False
+        if self.is_linked():
+            changed, self.problem = not self.problem, "its folder is a link, which the board does not follow"
+            return changed
         now = stamp(self._state_file)
         if now != self._seen_state:
             self._seen_state, self._rows_seen, changed = now, False, True
@@ -66,6 +73,10 @@ class TrialWatch:
         if changed:
             self.speed = self._rows.value(SPEED) or self.state.steps_per_second or None
         return changed
+
+    def is_linked(self) -> bool:
+        """Whether its folder is a link, which may lead outside the grid."""
+        return any(map(os.path.islink, self._folders))
 
     @property
     def status(self) -> str:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from bonuslab.envs.errors import InvalidInput
     from bonuslab.platform.api.handles import Grid, Policy, Run, load
     from bonuslab.platform.api.plotting import plot
+    from bonuslab.platform.api.searching import SearchResult, search
     from bonuslab.platform.api.training import grid, resume, train
     from bonuslab.platform.run.config import Config
 
@@ -66,6 +67,7 @@ _HOMES = {
     "envs.errors": ("InvalidInput",),
     "platform.api.handles": ("Grid", "Policy", "Run", "load"),
     "platform.api.plotting": ("plot",),
+    "platform.api.searching": ("SearchResult", "search"),
     "platform.api.training": ("grid", "resume", "train"),
     "platform.run.config": ("Config",),
 }

@@ -19,3 +19,10 @@ class Command(Protocol):
 
     def run(self, arguments: Namespace) -> int:
         """Run the command; returns the exit status. `InvalidInput` is printed and exits with 2."""
+
+
+def add_trust(parser: ArgumentParser) -> None:
+    """Declare `--trust`."""
+    parser.add_argument(
+        "--trust", action="store_true", default=False, help="run code that a run or checkpoint of somebody else brings"
+    )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import re
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from bonuslab.platform.run.machine import Machine, this_machine
@@ -22,11 +24,13 @@ PACKAGES = {
     "minihack": "minihack",
     "ale": "ale-py",
     "mlflow": "mlflow",
-    "habitat": "habitat-lab",
+    "minigrid": "minigrid",
+    "habitat": "habitat-sim",
 }
 """Displayed name -> distribution name."""
 
 PROBE_SECONDS = 120
+_STEPS = 4
 
 
 @dataclass(frozen=True)
@@ -40,60 +44,69 @@ class Check:
     """How to fix it; empty if it works."""
 
 
-def probe_minihack() -> str:
-    """Start a game and take a few steps."""
-    from bonuslab.envs.minihack import make
+def probe_environment(name: str) -> str:
+    """Start an environment and take a few steps."""
+    from bonuslab.envs.catalogue import find
 
-    env = make("MultiRoom-N2-S4")
+    family = find(name)
+    env = family.make_env(name, **({} if family.many_contexts else {"contexts": "1"}))
     try:
-        env.reset(options={"context": 7})
-        for action in range(4):
-            env.step(action)
+        env.reset()
+        for action in range(_STEPS):
+            _, _, terminated, truncated, _ = env.step(action % len(family.action_names(name)))
+            if terminated or truncated:
+                env.reset()
     finally:
         env.close()
-    return "started a game and took 4 steps"
+    return f"{family.canonical_name(name)} took {_STEPS} steps"
 
 
-def probe_atari() -> str:
-    """Load Montezuma's Revenge and take a few steps."""
-    import ale_py
-    from ale_py.roms import get_rom_path
-
-    path = get_rom_path("montezuma_revenge")
-    if path is None or not path.is_file():
-        raise FileNotFoundError("ale-py has no ROM of Montezuma's Revenge")
-    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
-    ale = ale_py.ALEInterface()
-    ale.loadROM(path)
-    for _ in range(4):
-        ale.act(ale_py.Action.NOOP)
-    return "loaded Montezuma's Revenge and took 4 steps"
-
-
-def probe_habitat() -> str:
-    """Import habitat-sim and habitat-lab."""
-    import habitat
-    import habitat_sim
-
-    return f"imported habitat-sim {habitat_sim.__version__} and habitat-lab {habitat.__version__}"
-
-
-PROBES: dict[str, tuple[Callable[[], str], str]] = {
-    "minihack": (probe_minihack, "Reinstall: `rm -rf .venv && make venv`."),
-    "atari": (probe_atari, "Install it with its ROMs: `pip install ale-py==0.12.1`."),
-    "habitat": (
-        probe_habitat,
-        "Optional. habitat-sim 0.3.3 is on conda for Python 3.9; deploy/Dockerfile.habitat builds it for 3.11, "
-        "and `pip install 'bonuslab[habitat]'` adds habitat-lab.",
-    ),
+_EXTRA = 'Install it: pip install "bonuslab[{}]".'
+_DOCUMENTED = "Optional: docs/habitat.md."
+_ENVIRONMENTS = "bonuslab.platform.cli.doctor:probe_environment"
+_HM3D = "bonuslab.envs.habitat.hm3d.requirements"
+PROBES: dict[str, tuple[str, str, str]] = {
+    "minihack": (_ENVIRONMENTS, "MultiRoom-N2-S4", _EXTRA.format("minihack")),
+    "apartments": (_ENVIRONMENTS, "Apartments-64", "Reinstall: `rm -rf .venv && make venv`."),
+    "atari": (_ENVIRONMENTS, "MontezumaRevenge", _EXTRA.format("atari")),
+    "minigrid": (_ENVIRONMENTS, "MiniGrid-Empty-5x5-v0", _EXTRA.format("minigrid")),
+    "gymnasium": (_ENVIRONMENTS, "CartPole-v1", "Reinstall: `rm -rf .venv && make venv`."),
+    "habitat-sim": (f"{_HM3D}:check_simulator", "", _DOCUMENTED),
+    "EGL": (f"{_HM3D}:check_rendering", "", "Install the GPU driver's EGL, or `apt-get install libegl1`."),
+    "HM3D scenes": (f"{_HM3D}:check_scenes", "", _DOCUMENTED),
+    "HM3D starts": (f"{_HM3D}:check_episodes", "", _DOCUMENTED),
+    "HM3D-64": (_ENVIRONMENTS, "HM3D-64", _DOCUMENTED),
 }
-"""Environment -> its test, and how to fix a failure."""
+"""Part -> its test, the argument of the test, and how to fix a failure."""
+HM3D_PARTS = ("habitat-sim", "EGL", "HM3D scenes", "HM3D starts")
+
+
+def probes_for(task: str | None) -> list[str]:
+    """All parts, or those that one environment needs, which is then a part itself."""
+    if task is None:
+        return list(PROBES)
+    from bonuslab.envs.catalogue import canonical_name
+
+    name = canonical_name(task)
+    PROBES[name] = (_ENVIRONMENTS, task, "`bonuslab tasks` says how to get each family.")
+    return [*HM3D_PARTS, name] if name.startswith("HM3D") else [name]
+
+
+def run_checks(names: list[str]) -> dict[str, Check]:
+    """Run the probes in parallel; HM3D itself comes last, and only if all its parts work."""
+    first = [name for name in names if not name.startswith("HM3D-")]
+    with ThreadPoolExecutor(os.cpu_count()) as threads:  # they wait for processes
+        checks = dict(zip(first, threads.map(check, first), strict=True))
+    for name in names[len(first) :]:
+        broken = [part for part in HM3D_PARTS if not checks[part].works]
+        checks[name] = Check(False, f"not tested without {', '.join(broken)}", _DOCUMENTED) if broken else check(name)
+    return checks
 
 
 def check(name: str) -> Check:
     """Run one probe in a subprocess, so that a crash of a C++ simulator does not end the command."""
-    code = f"from bonuslab.platform.cli import doctor; print(doctor.PROBES[{name!r}][0]())"
-    remedy = PROBES[name][1]
+    (module, _, function), argument, remedy = PROBES[name][0].partition(":"), PROBES[name][1], PROBES[name][2]
+    code = f"from {module} import {function}; print({function}({repr(argument) if argument else ''}))"
     try:
         result = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", code],
@@ -107,7 +120,8 @@ def check(name: str) -> Check:
     if result.returncode == 0:
         return Check(True, result.stdout.strip().splitlines()[-1])
     errors = [line.strip() for line in result.stderr.splitlines() if line.strip()]
-    return Check(False, errors[-1] if errors else f"ended with status {result.returncode}", remedy)
+    said = errors[-1].removeprefix("bonuslab.envs.errors.") if errors else f"ended with status {result.returncode}"
+    return Check(False, re.sub(r"^(InvalidInput|Unavailable): ", "", said), remedy)
 
 
 def versions() -> dict[str, str | None]:
@@ -137,16 +151,18 @@ class DoctorCommand:
     """See `help`."""
 
     help = "show versions and hardware, test every environment, and suggest fixes"
-    example = "bonuslab doctor --json"
+    example = "bonuslab doctor HM3D"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command's arguments."""
+        parser.add_argument("task", nargs="?", help="test only this environment, and what it needs")
         parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
     def run(self, arguments: Namespace) -> int:
-        """Run all checks; 0 if MiniHack works, else 1."""
+        """Run the checks; 0 if MiniHack, or the environment asked for, works, else 1."""
+        names = probes_for(arguments.task)
         machine = this_machine()
-        checks = {name: check(name) for name in PROBES}
+        checks = run_checks(names)
         if arguments.json:
             report = {
                 "versions": versions(),
@@ -156,8 +172,18 @@ class DoctorCommand:
             }
             print(json.dumps(report, indent=2))
         else:
-            print("\n".join(_report(machine, checks)))
-        return 0 if checks["minihack"].works else 1
+            print("\n".join(_report(machine, checks) if arguments.task is None else _environment_lines(checks)))
+        return 0 if checks["minihack" if arguments.task is None else names[-1]].works else 1
+
+
+def _environment_lines(checks: dict[str, Check]) -> list[str]:
+    """One line per part."""
+    width = max(map(len, checks))
+    return [
+        f"{name:<{width}} {'works' if result.works else 'fails'}: {result.detail.rstrip('.')}"
+        + (f". {result.remedy}" if result.remedy else "")
+        for name, result in checks.items()
+    ]
 
 
 def _report(machine: Machine, checks: dict[str, Check]) -> list[str]:
@@ -173,9 +199,6 @@ def _report(machine: Machine, checks: dict[str, Check]) -> list[str]:
         f"  {'compiler':<10} {machine.compiler or 'none'}",
         "environments",
     ]
-    for name, result in checks.items():
-        lines.append(f"  {name:<10} {'works' if result.works else 'does not run'}: {result.detail}")
-        if result.remedy:
-            lines.append(f"  {'':<10} {result.remedy}")
+    lines += [f"  {line}" for line in _environment_lines(checks)]
     sentences = advice(machine)
     return lines + (["advice", *(f"  {sentence}" for sentence in sentences)] if sentences else [])

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from argparse import ArgumentParser, Namespace
 
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.platform.cli.command import add_trust
 from bonuslab.platform.grid.arguments import check_options
 from bonuslab.platform.run.find import Found, find
 from bonuslab.platform.run.progress import Progress
@@ -23,10 +26,11 @@ class EvaluateCommand:
         parser.add_argument("run", nargs="?", help="name or folder of a run, grid or trial (default: the newest)")
         parser.add_argument("--episodes", type=int, default=32, metavar="N", help="episodes per mode (default 32)")
         parser.add_argument("--seed", type=int, default=0, help="random seed of contexts and actions (default 0)")
+        add_trust(parser)
         parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
     def run(self, arguments: Namespace) -> int:
-        """Evaluate every selected trial."""
+        """Evaluate every selected trial; 1 if some have no checkpoint that can be loaded, 2 if all."""
         check_options(vars(arguments), episodes=1, seed=0)
         found = find(arguments.run)
         trials = [found.trial] if found.trial is not None else found.grid.trials()
@@ -41,7 +45,14 @@ class EvaluateCommand:
             started = time.perf_counter()
             if not arguments.json:
                 display.waiting(f"evaluating {trial.id}")
-            agent = TrainedAgent.load(newest_checkpoint(Found(found.grid, trial)))
+            try:
+                agent = TrainedAgent.load(newest_checkpoint(Found(found.grid, trial)), arguments.trust)
+            except InvalidInput as error:
+                if len(trials) == 1:
+                    raise
+                display.clear()
+                print(f"bonuslab: {error}", file=sys.stderr)
+                continue
             results[trial.id] = agent.evaluate(arguments.episodes, arguments.seed)
             if not arguments.json:
                 display.clear()
@@ -51,4 +62,4 @@ class EvaluateCommand:
                     print(f"  {mode:<8} {outcome_text(named, mode)}")
         if arguments.json:
             print(json.dumps(results, indent=1))
-        return 0
+        return 0 if len(results) == len(trials) else 1 if results else 2

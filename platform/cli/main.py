@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import re
 import sys
 from collections.abc import Sequence
 from importlib.metadata import EntryPoint, entry_points, version
+from typing import NoReturn
 
 from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.envs.extras import is_ours, missing
 from bonuslab.platform.cli.command import Command
 
 GROUP = "bonuslab.commands"
+_LONG_WORD = re.compile(r"\S{300,}")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors are one sentence, like all others; argparse would print the usage before it."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InvalidInput(f"{message} (`{self.prog} --help` lists the options)")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -25,29 +36,46 @@ def main(argv: Sequence[str] | None = None) -> int:
         if words[0] in ("-V", "--version"):
             print(f"bonuslab {version('bonuslab')}")
             return 0
+        if words[0] == "--completion":
+            from bonuslab.platform.cli.completion import script
+
+            print(script(commands))
+            return 0
+        if any("\0" in word for word in words):
+            raise InvalidInput("the command contains a null character")
         if words[0] not in commands:
             raise unknown("command", words[0], commands)
         return _run(commands[words[0]], words[1:])
     except InvalidInput as error:
-        print(f"bonuslab: {error}", file=sys.stderr)
-        return 2
-    except ModuleNotFoundError as error:
-        if is_ours(error):
-            raise
-        print(f"bonuslab: {missing(words[0], error)}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("bonuslab: stopped", file=sys.stderr)
-        return 130
+        return _refuse(str(error))
     except BrokenPipeError:
         # `bonuslab tasks | head`: the reader has closed the pipe, which is not an error.
         sys.stderr.close()
         return 0
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return _refuse(f"{error.filename!r} is too long for a file name")
+    except ModuleNotFoundError as error:
+        if is_ours(error):
+            raise
+        return _refuse(missing(words[0], error))
+    except KeyboardInterrupt:
+        print("bonuslab: stopped", file=sys.stderr)
+        return 130
+
+
+def _refuse(reason: str) -> int:
+    """Print why a command is not run, without the end of very long words."""
+    shown = _LONG_WORD.sub(lambda word: f"{word[0][:60]}…", reason)
+    # A command line may hold bytes that are no characters.
+    print(f"bonuslab: {shown.encode(errors='backslashreplace').decode()}", file=sys.stderr)
+    return 2
 
 
 def _run(entry: EntryPoint, words: list[str]) -> int:
     command: Command = entry.load()()
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog=f"bonuslab {entry.name}",
         description=f"{command.help[0].upper()}{command.help[1:]}.",
         epilog=f"Example: {command.example}",
@@ -59,7 +87,14 @@ def _run(entry: EntryPoint, words: list[str]) -> int:
 def _overview(commands: dict[str, EntryPoint]) -> str:
     lines = ["usage: bonuslab COMMAND [options]", "", "commands:"]
     lines += [f"  {name:<10} {_help(commands[name])}" for name in sorted(commands)]
-    return "\n".join([*lines, "", "`bonuslab COMMAND --help` describes a command."])
+    return "\n".join(
+        [
+            *lines,
+            "",
+            "`bonuslab COMMAND --help` describes a command. Completion for bash and zsh: "
+            'eval "$(bonuslab --completion)"',
+        ]
+    )
 
 
 def _help(entry: EntryPoint) -> str:

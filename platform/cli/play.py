@@ -14,16 +14,20 @@ class PlayCommand:
     """See `help`."""
 
     help = "watch a random or scripted agent play a task, or save a video of it"
-    example = "bonuslab play MultiRoom-N4-S5 --agent scripted --save episode.gif"
+    example = "bonuslab play Apartments-64 --agent scripted --save episode.gif"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command's arguments."""
-        parser.add_argument("task", help="name of a MiniHack task (`bonuslab tasks`)")
+        parser.add_argument("task", help="name of an environment (`bonuslab tasks`)")
         parser.add_argument("--context", type=int, metavar="ID", help="context to play (default: a random one)")
-        parser.add_argument("--contexts", default="inf", metavar="N", help="draw from N contexts (default inf)")
+        parser.add_argument("--contexts", metavar="N", help="draw from N contexts (default: as many as there are)")
         parser.add_argument("--seed", type=int, default=0, help="random seed of the context and the agent (default 0)")
         parser.add_argument("--steps", type=int, metavar="N", help="stop after N steps (default: at the episode's end)")
-        parser.add_argument("--agent", default="random", help=f"{' or '.join(AGENTS)} (default random)")
+        parser.add_argument(
+            "--agent",
+            default="random",
+            help=f"{' or '.join(AGENTS)} (default random); scripted only on MiniHack and houses",
+        )
         parser.add_argument(
             "--delay",
             type=float,

@@ -25,6 +25,7 @@ class ReportCommand:
         """Write the report and print its path."""
         # Imported here so that `bonuslab --help` does not wait for Matplotlib.
         from bonuslab.platform.report.write import write_report
+        from bonuslab.platform.run.damage import name_damage
         from bonuslab.platform.run.find import find_grid
 
         started = time.perf_counter()
@@ -32,7 +33,9 @@ class ReportCommand:
         def log(line: str) -> None:
             print(f"[{time.perf_counter() - started:5.1f} s] {line}", flush=True)
 
-        page = write_report(find_grid(arguments.grid), arguments.out, arguments.metric, log)
+        folder = find_grid(arguments.grid)
+        name_damage(folder)
+        page = write_report(folder, arguments.out, arguments.metric, log)
         log(f"report: {page}")
         if arguments.open and not webbrowser.open(page.resolve().as_uri()):
             print("cannot open a browser")

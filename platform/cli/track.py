@@ -6,6 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from bonuslab.envs.errors import InvalidInput
+from bonuslab.platform.run.damage import name_damage
 from bonuslab.platform.run.find import find_grid
 from bonuslab.platform.run.folder import GridFolder
 from bonuslab.platform.run.progress import Progress
@@ -30,6 +31,7 @@ class TrackCommand:
     def run(self, arguments: Namespace) -> int:
         """Sync; 1 if that failed."""
         folder = find_grid(arguments.grid)
+        name_damage(folder)
         store = store_of(folder, arguments.tracking_uri)
         try:
             problem = sync(folder, store)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bonuslab.envs.errors import InvalidInput
+from bonuslab.platform.cli.command import add_trust
 from bonuslab.platform.grid.arguments import add_run_arguments, chosen_settings
 from bonuslab.platform.run.find import find
 from bonuslab.platform.run.loading import paused_collector
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 # RLlib takes seconds to import, so `--help` does not.
 
 _OWN = ("bonus", "algorithm", "preset", "contexts", "seed", "serial", "resources")
-_WITH_RESUME = ("resume", "steps", "resources", "checkpoint_every", "evaluate_every")
+_WITH_RESUME = ("resume", "trust", "steps", "resources", "checkpoint_every", "evaluate_every")
 """Options allowed with --resume; the others define the run."""
 
 
@@ -44,6 +45,7 @@ class TrainCommand:
         add_run_arguments(parser)
         parser.add_argument("--out", metavar="DIR", help="folder of the run (default: a new one below runs/)")
         parser.add_argument("--resume", metavar="RUN", help="name or folder of a run to resume")
+        add_trust(parser)
 
     def run(self, arguments: Namespace) -> int:
         """Train; 128 + n after signal n, 1 after an error in training."""
@@ -87,7 +89,7 @@ def _prepared(given: dict[str, Any]) -> SingleRun:
             if name not in _WITH_RESUME:
                 option = name if name == "task" else f"--{name.replace('_', '-')}"
                 raise InvalidInput(f"{option} cannot be combined with --resume: it is part of the run's definition")
-        return SingleRun.resume(find(given["resume"]).grid, **own, **settings)
+        return SingleRun.resume(find(given["resume"]).grid, given["trust"], **own, **settings)
     finally:
         loading.clear()
 

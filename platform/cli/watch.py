@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from bonuslab.platform.cli.command import add_trust
 from bonuslab.platform.cli.play import DELAY_SECONDS
 from bonuslab.platform.grid.arguments import check_options
 from bonuslab.platform.run.find import find
@@ -30,6 +31,7 @@ class WatchCommand:
             metavar="S",
             help=f"seconds per step, or per frame of a video (default {DELAY_SECONDS})",
         )
+        add_trust(parser)
         parser.add_argument("--save", metavar="FILE", help="save an .mp4 or .gif, or a .png of the last episode")
 
     def run(self, arguments: Namespace) -> int:
@@ -42,7 +44,7 @@ class WatchCommand:
         checkpoint = find_checkpoint(arguments.run)
         from bonuslab.platform.run.agent import TrainedAgent
 
-        agent = TrainedAgent.load(checkpoint)
+        agent = TrainedAgent.load(checkpoint, arguments.trust)
         shows = play(agent, arguments.seed, arguments.greedy, arguments.context, arguments.episodes)
         if path is not None:
             video_of(shows).save(path, arguments.delay)

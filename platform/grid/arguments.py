@@ -30,20 +30,31 @@ def add_arguments(parser: ArgumentParser, experiment: Experiment) -> None:
     what.add_argument("--contexts", nargs="+", metavar="N", help="numbers of training contexts, or inf")
     add_run_arguments(what)
 
+    what.add_argument("--winners", metavar="FILE", help="settings found by a search: its winners.json or its folder")
+    how = add_session_arguments(parser, f"runs/{experiment.name}-SCALE")
+    how.add_argument("--cpus-per-trial", type=int, metavar="N", help="with 1, each trial runs in a single process")
+    how.add_argument("--gpus-per-trial", type=float, metavar="X", help="may be a fraction")
+    if experiment.search is not None:
+        how.add_argument(
+            "--search", action="store_true", help="search the settings of every bonus on seeds the study never uses"
+        )
+
+
+def add_session_arguments(parser: ArgumentParser, folder: str) -> Any:
+    """Declare the options of `SessionOptions`, `--plan` and `--out`; returns the group of how to run it."""
     how = parser.add_argument_group("how to run it")
     how.add_argument("--plan", action="store_true", help="print the trials, and the time and disk they need, and exit")
     how.add_argument("--address", metavar="HOST:PORT", help="Ray cluster to join; `local` uses this machine only")
-    how.add_argument("--cpus-per-trial", type=int, metavar="N", help="with 1, each trial runs in a single process")
-    how.add_argument("--gpus-per-trial", type=float, metavar="X", help="may be a fraction")
     how.add_argument("--concurrent", type=int, metavar="N", help="maximum concurrent trials (default: as many as fit)")
     how.add_argument("--max-retries", type=int, metavar="N", help="retries of a failed trial (default 2)")
 
     where = parser.add_argument_group("where to store and how to resume it")
-    where.add_argument("--out", metavar="DIR", help=f"folder of the grid (default runs/{experiment.name}-SCALE)")
+    where.add_argument("--out", metavar="DIR", help=f"folder of the grid (default {folder})")
     where.add_argument("--storage", metavar="PLACE", help="store checkpoints here: a shared path or s3://BUCKET/PREFIX")
     where.add_argument("--tracking-uri", metavar="URI", help="MLflow server or database (default: in the folder)")
     where.add_argument("--fresh", action="store_true", help="start over; an existing grid is moved to a backup folder")
     where.add_argument("--accept-changes", action="store_true", help="resume even if the settings have changed")
+    return how
 
 
 def add_run_arguments(parser: Any) -> None:
@@ -99,6 +110,8 @@ def selected_scale(given: dict[str, Any], experiment: Experiment) -> Scale:
         # One CPU without --gpus-per-trial means no GPU.
         given.get("gpus_per_trial", 0.0 if given.get("cpus_per_trial") == 1 else base.resources.gpus),
     )
+    if "winners" in given:
+        axes["winners"] = given["winners"]
     settings = chosen_settings(given, base.settings.get("algorithm", "impala"))
     return experiment.selected(name, given.get("suite"), settings, **axes)
 
@@ -107,9 +120,9 @@ def parse_seeds(words: Sequence[str]) -> list[int]:
     """`0 1 5-7` as integers."""
     seeds: list[int] = []
     for word in words:
-        found = re.fullmatch(r"(\d+)(?:-(\d+))?", word)
+        found = re.fullmatch(r"([0-9]{1,10})(?:-([0-9]{1,10}))?", word)
         if not found:
-            raise InvalidInput(f"invalid --seeds {word!r}; write numbers and ranges, such as 0 1 2 or 0-4")
+            raise InvalidInput(f"invalid --seeds {word!r}; write numbers below 2³¹ and ranges, such as 0 1 2 or 0-4")
         first, last = int(found[1]), int(found[2] or found[1])
         if not first <= last < first + MAX_SEEDS:
             raise InvalidInput(f"invalid --seeds {word!r}; a range must ascend and span at most {MAX_SEEDS} seeds")

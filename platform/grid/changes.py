@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bonuslab.envs.errors import InvalidInput
+from bonuslab.algorithms.data.small_files import DamagedFile
 from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription
+from bonuslab.platform.run.versions import this_code
 
 MAX_NAMES = 4
 """Trials named per line."""
@@ -26,6 +27,11 @@ class Changes:
 
     def __bool__(self) -> bool:
         return bool(self.added or self.removed or self.changed)
+
+    @property
+    def needs_consent(self) -> bool:
+        """Whether there is more than an extension by new trials."""
+        return bool(self.removed or self.changed)
 
     def lines(self) -> list[str]:
         """Readable text; trials that changed in the same way share a line."""
@@ -51,7 +57,7 @@ def compare(folder: GridFolder, wanted: GridDescription) -> Changes:
         removed=[trial for trial in before if trial not in now],
     )
     for trial in wanted.trials:
-        earlier = _earlier(folder, trial)
+        earlier = _earlier(folder, trial) or before.get(trial.id)
         if earlier is None:
             continue
         found = differences(earlier.config, trial.config, skip=("hyperparameters",))
@@ -59,6 +65,19 @@ def compare(folder: GridFolder, wanted: GridDescription) -> Changes:
         if found:
             changes.changed[trial.id] = found
     return changes
+
+
+def other_code(folder: GridFolder, changes: Changes, wanted: GridDescription) -> list[str]:
+    """`code: before → now`, if results of other code would be mixed with those of trials that are still to run."""
+    states = {trial.id: folder.trial(trial.id).state() for trial in wanted.trials if trial.id not in changes.changed}
+    if not changes.changed and all(state.status == "finished" for state in states.values()):
+        return []
+    found = {
+        (states[trial.id].code, this_code(trial.config))
+        for trial in wanted.trials
+        if trial.id in states and states[trial.id].env_steps and states[trial.id].code
+    }
+    return [f"  code     {before} → {now}" for before, now in sorted(found) if before != now]
 
 
 def differences(
@@ -83,11 +102,9 @@ def _plain(value: Any) -> Any:
 def _earlier(folder: GridFolder, trial: TrialDescription) -> TrialDescription | None:
     """The existing trial of this name, even if it was removed from the grid since."""
     try:
-        return folder.trial(trial.id).description()
-    except FileNotFoundError:
+        return folder.trial(trial.id).own_description()
+    except (DamagedFile, FileNotFoundError):
         return None
-    except (ValueError, TypeError) as error:
-        raise InvalidInput(f"{folder.trial(trial.id).path / 'trial.json'} cannot be read: {error}") from error
 
 
 def _names(trials: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ import ray
 from ray._private import services, state
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.run.ray_session import silence_notices
+from bonuslab.platform.run.ray_session import silence_notices, start_ray
 
 LOCAL = "local"
 ANSWER_SECONDS = 5.0
@@ -71,7 +71,7 @@ def joined(address: str | None) -> Iterator[Cluster]:
     quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
     try:
         if address is None:
-            context = ray.init(address=LOCAL, include_dashboard=True, **quiet)
+            context = start_ray(include_dashboard=True)
         else:
             context = ray.init(address=address, **quiet)
     except (ConnectionError, ValueError, RuntimeError) as error:

@@ -23,6 +23,7 @@ from bonuslab.platform.grid.trainable import GridTrial, trial_spec
 from bonuslab.platform.grid.tune_callback import GridCallback, GridStopper, Stopping
 from bonuslab.platform.run.folder import GridFolder, TrialDescription
 from bonuslab.platform.run.stop_request import StopRequest
+from bonuslab.platform.run.versions import this_code
 
 PROPAGATED_SECRETS = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SECURITY_TOKEN", "AWS_SESSION_TOKEN"}
 QUIET = {
@@ -91,7 +92,7 @@ class GridDriver:
         name, relay = self._start_relay()
         stopping = Stopping(lambda: relay.stop.remote())
         for trial in self._trials:
-            self._recorder[trial.id].wait(trial.total_env_steps)
+            self._recorder[trial.id].wait(trial.total_env_steps, this_code(trial.config))
         self._recorder.write()
         try:
             with StopRequest(lambda: self._request_stop(stopping)) as request:
@@ -129,19 +130,26 @@ class GridDriver:
     def _round(self, trials: Sequence[TrialDescription], relay: str, stopping: Stopping) -> None:
         callback = GridCallback(self._recorder, stopping, self._display.refresh, self._display.note, own_node_alive)
         specs = [trial_spec(trial, self._options.resources, relay) for trial in trials]
+        self._fit(GridTrial, callback, stopping, tune.grid_search(specs))
+
+    def _fit(
+        self, trainable: type[GridTrial], callback: GridCallback, stopping: Stopping, space: Any, **options: Any
+    ) -> None:
+        """Run Tune; `options` are further ones of `TuneConfig`."""
         os.environ.update(QUIET)
         logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # the recorder reports failures
         # Ray would write them to its logs; processes on this machine inherit them anyway.
         class_cache.ENV_VARS_TO_PROPAGATE -= PROPAGATED_SECRETS
         with tempfile.TemporaryDirectory(prefix="bonuslab-tune-") as storage:
             tuner = tune.Tuner(
-                GridTrial,
-                param_space=tune.grid_search(specs),
+                trainable,
+                param_space=space,
                 tune_config=tune.TuneConfig(
                     max_concurrent_trials=self._options.concurrent,
                     reuse_actors=True,
                     trial_name_creator=_name,
                     trial_dirname_creator=_name,
+                    **options,
                 ),
                 run_config=tune.RunConfig(
                     name=self._folder.path.name,

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.platform.grid.resources import ONE_PROCESS, TrialResources
+from bonuslab.platform.grid.search_results import Winners
+from bonuslab.platform.grid.search_space import Search
 from bonuslab.platform.run.folder import TrialDescription
 
 # `bonuslab --help` imports this module; PyTorch and RLlib are imported only to build the trials.
@@ -48,6 +52,8 @@ class Scale:
     suite: str = ""
     """Name of the suite the tasks belong to, if any; its tasks are the default of `tasks`."""
     adjust: Adjust = lambda point: {}
+    winners: str | Path | None = None
+    """File of a search's winners, whose settings override `settings` and `adjust` where it has any."""
     chosen: Mapping[str, Any] = field(default_factory=dict)
     """Settings given by the user: they override everything but a variant's hyperparameters."""
     chosen_axes: Sequence[str] = ()
@@ -58,6 +64,8 @@ class Scale:
 
         They run in this order: seed by seed, so that early results cover the whole grid.
         """
+        if self._winners is not None:
+            self._winners.require_fresh(self.seeds)
         found: dict[str, TrialDescription] = {}
         kept: list[Point] = []
         axes = self._axes()
@@ -76,6 +84,10 @@ class Scale:
         if not found:
             raise InvalidInput("the selection contains no trials")
         return list(found.values())
+
+    @cached_property
+    def _winners(self) -> Winners | None:
+        return None if self.winners is None else Winners.read(self.winners)
 
     def _axes(self) -> dict[str, list[str]]:
         from bonuslab.algorithms.bonuses import parse
@@ -102,14 +114,15 @@ class Scale:
 
     def _trial(self, point: Point, changes: Mapping[str, Any]) -> TrialDescription:
         from bonuslab.platform.run.config import Config
-        from bonuslab.platform.run.names import describe_trial
+        from bonuslab.platform.run.names import describe_trial, short_task
 
-        layers = (self.settings, changes, self.chosen)
+        winner = self._winners and self._winners.find(short_task(point.task), point.contexts, point.bonus)
+        layers = (self.settings, changes, winner.settings if winner else {}, self.chosen)
         settings = {name: value for layer in layers for name, value in layer.items()}
         settings["env"] = {name: value for layer in layers for name, value in layer.get("env", {}).items()}
         config = Config.of(
             point.task,
-            bonus=point.bonus,
+            bonus=winner.expression if winner else point.bonus,
             contexts=point.contexts,
             seed=point.seed,
             serial=self.resources.serial,
@@ -131,6 +144,8 @@ class Experiment:
     """Column of progress.csv to compare trials by."""
     suites: Callable[[], Mapping[str, Sequence[str]]] | None = None
     """Loads the named lists of tasks for `--suite`, which `--help` does not need."""
+    search: Search | None = None
+    """How `--search` searches the settings of a scale's bonuses; on seeds that no scale has."""
 
     def scale(self, name: str) -> Scale:
         """A scale by name."""

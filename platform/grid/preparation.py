@@ -15,11 +15,12 @@ from typing import Any
 
 from bonuslab.algorithms.extensions import copy_plugin
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.grid.changes import Changes, compare
+from bonuslab.platform.grid.changes import Changes, compare, other_code
 from bonuslab.platform.grid.relay import CheckpointLocations
 from bonuslab.platform.run.folder import GRID_FILE, GridDescription, GridFolder, TrialDescription
 from bonuslab.platform.run.machine import this_machine
 from bonuslab.platform.run.redaction import redacted
+from bonuslab.platform.run.repair import repair
 from bonuslab.platform.run.versions import git_commit, versions
 
 ASIDE = "aside"
@@ -27,7 +28,7 @@ ASIDE = "aside"
 
 
 class ClaimedFolder:
-    """A locked folder and the grid to put there. Nothing in it changes before `write`."""
+    """A locked folder and the grid to put there. Before `write` nothing in it changes but damaged files."""
 
     def __init__(self, path: Path, wanted: GridDescription, fresh: bool, accept_changes: bool) -> None:
         self.folder = GridFolder(path)
@@ -84,19 +85,20 @@ class ClaimedFolder:
     def _continued(self, wanted: GridDescription, accept_changes: bool) -> GridDescription:
         there = self.folder.description()
         self._changes = changes = compare(self.folder, wanted)
-        if changes and not accept_changes:
+        code = other_code(self.folder, changes, wanted)
+        if (changes.needs_consent or code) and not accept_changes:
             raise InvalidInput(
-                f"the grid in {self.folder.path} has different settings:\n"
-                + "\n".join(changes.lines())
-                + "\nNothing was started. Use --accept-changes to resume with the new settings (unchanged trials keep "
-                f"their results; those of changed ones move to {self.folder.path / ASIDE}), --fresh to start over, or "
-                "--out for another folder."
+                f"the grid in {self.folder.path} {'has different settings' if changes else 'is of different code'}:\n"
+                + "\n".join([*changes.lines(), *code])
+                + "\nNothing was started. Use --accept-changes to resume as it is now (unchanged trials keep their "
+                f"results; those of changed ones move to {self.folder.path / ASIDE}), --fresh to start over, or --out "
+                "for another folder."
             )
-        commit = there.commands[-1].get("git_commit") if there.commands else git_commit()
-        if changes:
-            self.notes += ["resuming with changed settings:", *changes.lines()]
-        elif commit != git_commit():
-            self.notes.append(f"the grid was last run at commit {commit}; the code has changed since")
+        if changes.needs_consent or code:
+            self.notes += ["resuming with changes:", *changes.lines(), *code]
+        elif changes:
+            self.notes += ["extending the grid:", *changes.lines()]
+        self.notes += repair(self.folder, checkpoint_locations(self.folder, there, there.options.get("storage")).of)
         generations = dict(there.options.get("generations", {}))
         for trial in changes.changed:
             generations[trial] = generations.get(trial, 1) + 1
@@ -128,11 +130,7 @@ def with_id(description: GridDescription) -> GridDescription:
 
 def checkpoint_locations(folder: GridFolder, description: GridDescription, storage: str | None) -> CheckpointLocations:
     """Where the trials store their checkpoints."""
-    generations: dict[str, int] = description.options.get("generations", {})
-    names = {
-        trial.id: trial.id if trial.id not in generations else f"{trial.id}.{generations[trial.id]}"
-        for trial in description.trials
-    }
+    names = {trial.id: description.checkpoint_name(trial.id) for trial in description.trials}
     if storage is None:
         return CheckpointLocations(str(folder.checkpoints.absolute()), shared=False, names=names)
     root = f"{storage.rstrip('/')}/{folder.path.resolve().name}-{description.options['id']}"
@@ -144,7 +142,7 @@ def this_command() -> dict[str, Any]:
     words = [Path(sys.argv[0]).name, *sys.argv[1:]]
     machine = this_machine()
     return {
-        "command": shlex.join(redacted(word) for word in words),
+        "command": redacted(shlex.join(redacted(word) for word in words)),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "git_commit": git_commit(),
         "versions": versions(),

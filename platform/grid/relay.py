@@ -13,6 +13,7 @@ from typing import Any
 
 import ray
 
+from bonuslab.algorithms.learning import trust
 from bonuslab.platform.run.checkpoints import Checkpoints, CheckpointStore, pack, unpack
 from bonuslab.platform.run.folder import GridFolder
 from bonuslab.platform.run.state import write_bytes
@@ -46,6 +47,10 @@ class Relay:
     def location_for(self, trial: str, node: str) -> str | None:
         """Where a trial on `node` can store its checkpoints itself; None if it must send them here."""
         return self._locations.of(trial) if self._locations.shared or node == self._node else None
+
+    def key(self) -> bytes:
+        """The driver's key, with which all its trials sign: over Ray's connection, never in a file or a log."""
+        return trust.key()
 
     def stop(self) -> None:
         """Ask all trials to save their work and end."""
@@ -91,7 +96,8 @@ class RelayedCheckpoints:
 
 
 def checkpoints_of(relay: Any, trial: str) -> Checkpoints:
-    """The checkpoint store for a trial in this process."""
+    """The checkpoint store for a trial in this process, whose checkpoints are signed as the driver's own."""
+    trust.use_key(ray.get(relay.key.remote()))
     node = ray.get_runtime_context().get_node_id()
     location = ray.get(relay.location_for.remote(trial, node))
     return RelayedCheckpoints(relay, trial) if location is None else CheckpointStore(location)

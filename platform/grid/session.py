@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -141,12 +141,15 @@ class GridSession:
         where = checkpoint_locations(folder, claimed.description, self._options.storage)
         follower.start()
         try:
-            outcome = GridDriver(folder, unfinished, where, options, recorder, table).run()
+            outcome = self._driver(claimed.description)(folder, unfinished, where, options, recorder, table).run()
             table.draw()
         except BaseException:
             follower.stop(STOPPED_SYNC_SECONDS)
             raise
         return outcome, follower
+
+    def _driver(self, description: GridDescription) -> Callable[..., GridDriver]:
+        return GridDriver
 
     def _finish(self, folder: GridFolder, outcome: GridOutcome, follower: Follower) -> int:
         """Write the report, sync to MLflow and print a summary."""

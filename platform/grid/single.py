@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import traceback
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,9 +28,11 @@ from bonuslab.platform.run.names import describe_trial, short_task, slug
 from bonuslab.platform.run.progress import Progress
 from bonuslab.platform.run.ray_session import cluster_address, ray_session, require_room
 from bonuslab.platform.run.record import TrialRecord
+from bonuslab.platform.run.repair import repair
 from bonuslab.platform.run.state import write_bytes
 from bonuslab.platform.run.stop_request import StopRequest
 from bonuslab.platform.run.training import Row, Training, TrialReport
+from bonuslab.platform.run.versions import this_code
 
 EXPERIMENT = "train"
 """Experiment name of a grid made by `bonuslab train`."""
@@ -55,11 +58,20 @@ class RunOutcome:
 class SingleRun:
     """A run with a locked folder: `train` it in this process, then `release` it."""
 
-    def __init__(self, folder: GridFolder, description: GridDescription, new: bool) -> None:
+    def __init__(
+        self,
+        folder: GridFolder,
+        description: GridDescription,
+        new: bool,
+        notes: Sequence[str] = (),
+        trust: bool = False,
+    ) -> None:
         self.folder = folder
         self._description = description
         self._trial: TrialDescription = description.trials[0]
         self._new = new
+        self._notes = notes
+        self._trust = trust
 
     @classmethod
     def begin(cls, config: Config, path: Path | None = None) -> SingleRun:
@@ -74,15 +86,16 @@ class SingleRun:
         return cls(claimed.folder, claimed.description, new=True)
 
     @classmethod
-    def resume(cls, folder: GridFolder, **changes: Any) -> SingleRun:
-        """Open an existing run; `changes` are limited to `MAY_CHANGE`."""
+    def resume(cls, folder: GridFolder, trust: bool = False, **changes: Any) -> SingleRun:
+        """Open an existing run; `changes` are limited to `MAY_CHANGE`. `trust`: see `trust.py`."""
         description = folder.description()
         if len(description.trials) != 1:
             raise InvalidInput(f"{folder.path} is a grid; run its command again to resume it")
         folder.lock()
         try:
+            notes = repair(folder, checkpoint_locations(folder, description, None).of)
             trial = description.trials[0]
-            config = read_trial_config(Found(folder, folder.trial(trial.id)))
+            config = read_trial_config(Found(folder, folder.trial(trial.id)), trust)
             steps = changes.pop("total_env_steps", None)
             if steps is not None:
                 changes["hyperparameters"] = {**config.hyperparameters, "total_env_steps": steps}
@@ -98,7 +111,7 @@ class SingleRun:
         except BaseException:
             folder.release()
             raise
-        return cls(folder, description, new=False)
+        return cls(folder, description, False, notes, trust)
 
     @property
     def trial(self) -> TrialFolder:
@@ -130,15 +143,21 @@ class SingleRun:
 
     def _train(self, config: Config, display: Progress) -> RunOutcome:
         record = TrialRecord(self.trial)
-        record.wait(self._trial.total_env_steps)
+        for note in self._notes:
+            display.note(note)
+        code = this_code(self._trial.config)
+        if record.state.env_steps and record.state.code not in ("", code):
+            display.note(f"trained so far by {record.state.code}; this is {code}")
+        record.wait(self._trial.total_env_steps, code)
         where = checkpoint_locations(self.folder, self._description, None).of(self._trial.id)
         training: Training | None = None
         with StopRequest(lambda: display.note("stopping after this update (again: stop immediately)")) as stop:
             try:
                 record.start()
                 record.write()
+                rllib_config = self._rllib_config(config, display)
                 training = Training(
-                    config, self._rllib_config(config, display), CheckpointStore(where), lambda: stop.signal is not None
+                    config, rllib_config, CheckpointStore(where), lambda: stop.signal is not None, self._trust
                 )
                 display.waiting("waiting for the first batch")
                 finished = self._loop(training, record, display)
@@ -202,7 +221,7 @@ class SingleRun:
     def _take_pictures(self, checkpoints: CheckpointStore, display: Progress) -> None:
         """Record an episode; a failure here is only noted."""
         try:
-            for name, data in pictures_of(checkpoints).items():
+            for name, data in pictures_of(checkpoints, self._trust).items():
                 write_bytes(self.trial.path / name, data)
         except Exception as error:
             display.note(f"no video of the trained policy: {type(error).__name__}: {error}")

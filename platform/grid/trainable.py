@@ -21,6 +21,8 @@ from bonuslab.platform.run.training import Training, TrialReport
 
 REPORT = "report"
 """Key of a `TrialReport` in a Tune result."""
+REPORTED = ("env_steps", "win_rate", "episode_return")
+"""Columns of progress.csv that Tune gets as numbers."""
 
 
 class GridTrial(tune.Trainable):
@@ -42,7 +44,7 @@ class GridTrial(tune.Trainable):
         if self._training is None:
             if ray.get(relay.stopping.remote()):
                 return _result(TrialReport(done=True))
-            self._training = self._start(relay)
+            self._training = start_training(self._spec, relay)
         report = self._training.next_report()
         if report.finished:
             self._take_pictures(relay, report)
@@ -60,16 +62,6 @@ class GridTrial(tune.Trainable):
             self._training.close()
             self._training = None
 
-    def _start(self, relay: Any) -> Training:
-        silence_notices()
-        install(self._spec["extensions"])
-        config = Config.from_dict(self._spec["config"])
-        if config.serial:
-            torch.set_num_threads(1)
-        rllib_config = TrialResources(**self._spec["resources"]).configure(config)
-        checkpoints = checkpoints_of(relay, self._spec["trial"])
-        return Training(config, rllib_config, checkpoints, lambda: ray.get(relay.stopping.remote()))
-
     def _take_pictures(self, relay: Any, report: TrialReport) -> None:
         """Record an episode of the trained policy; a failure here is only noted."""
         try:
@@ -77,6 +69,18 @@ class GridTrial(tune.Trainable):
             ray.get(relay.save_pictures.remote(self._spec["trial"], pictures))
         except Exception:
             report.notes.append(f"no video of the trained policy: {traceback.format_exc(limit=-1).splitlines()[-1]}")
+
+
+def start_training(spec: dict[str, Any], relay: Any) -> Training:
+    """Build the algorithm of a trial, or restore it from its newest checkpoint."""
+    silence_notices()
+    install(spec["extensions"])
+    config = Config.from_dict(spec["config"])
+    if config.serial:
+        torch.set_num_threads(1)
+    rllib_config = TrialResources(**spec["resources"]).configure(config)
+    checkpoints = checkpoints_of(relay, spec["trial"])
+    return Training(config, rllib_config, checkpoints, lambda: ray.get(relay.stopping.remote()))
 
 
 def trial_spec(trial: TrialDescription, resources: TrialResources, relay: str) -> dict[str, Any]:
@@ -91,5 +95,6 @@ def trial_spec(trial: TrialDescription, resources: TrialResources, relay: str) -
 
 
 def _result(report: TrialReport) -> dict[str, Any]:
-    # As text, because Tune keeps statistics of every number in a result.
-    return {REPORT: report.as_text(), "done": report.done}
+    # As text, because Tune keeps statistics of every number in a result; a few of them for its own tools.
+    numbers = {name: report.row[name] for name in REPORTED if name in report.row} if report.row else {}
+    return {REPORT: report.as_text(), "done": report.done, **numbers}

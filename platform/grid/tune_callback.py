@@ -73,12 +73,7 @@ class GridCallback(Callback):
         self, iteration: int, trials: list[Any], trial: Any, result: dict[str, Any], **info: Any
     ) -> None:
         """A new row."""
-        report = TrialReport.from_text(result[REPORT])
-        self._recorder[_id(trial)].add(report)
-        if report.resumed:
-            self._note(f"{_id(trial)}: resumed {report.resumed}")
-        for note in report.notes:
-            self._note(f"{_id(trial)}: {note}")
+        self._record(_id(trial), TrialReport.from_text(result[REPORT]))
 
     def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         """An attempt has ended without an error; its last report says how."""
@@ -107,6 +102,13 @@ class GridCallback(Callback):
                 self.running.clear()
         self._stopping.notify_trials()
 
+    def _record(self, trial: str, report: TrialReport) -> None:
+        self._recorder[trial].add(report)
+        if report.resumed:
+            self._note(f"{trial}: resumed {report.resumed}")
+        for note in report.notes:
+            self._note(f"{trial}: {note}")
+
     def _write(self, now: float) -> None:
         if self._recorder.write():
             self._warned = False
@@ -123,9 +125,12 @@ class GridCallback(Callback):
 
     def _failed(self, trial: Any, again: bool) -> None:
         self.running.discard(_id(trial))
-        record = self._recorder[_id(trial)]
+        self._record_failure(_id(trial), trial, again)
+
+    def _record_failure(self, name: str, trial: Any, again: bool) -> None:
+        record = self._recorder[name]
         record.fail(_error_of(trial), again)
-        self._note(f"{_id(trial)} failed{', retrying' if again else ''}: {record.state.error}")
+        self._note(f"{name} failed{', retrying' if again else ''}: {record.state.error}")
 
 
 class GridStopper(Stopper):

@@ -11,7 +11,7 @@ from bonuslab.platform.run.folder import SUMMARY, VIDEO
 SECONDS_PER_FRAME = 0.1
 
 
-def pictures_of(checkpoints: Checkpoints) -> dict[str, bytes]:
+def pictures_of(checkpoints: Checkpoints, trust: bool = False) -> dict[str, bytes]:
     """Files by name, made from the newest checkpoint, with the bonus per step."""
     from bonuslab.platform.pictures import show
     from bonuslab.platform.run.agent import TrainedAgent
@@ -20,7 +20,7 @@ def pictures_of(checkpoints: Checkpoints) -> dict[str, bytes]:
         checkpoint, problems = checkpoints.newest(Path(scratch))
         if checkpoint is None:
             raise FileNotFoundError(f"there is no intact checkpoint: {'; '.join(problems)}")
-        video = show.video_of(show.play(TrainedAgent.load(checkpoint)))
+        video = show.video_of(show.play(TrainedAgent.load(checkpoint, trust)))
         pictures = {}
         for name in (VIDEO, SUMMARY):
             path = Path(scratch) / name

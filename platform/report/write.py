@@ -12,6 +12,8 @@ from bonuslab.platform.report.comparison import choose_metric
 from bonuslab.platform.report.data_files import data_files
 from bonuslab.platform.report.figures import figures
 from bonuslab.platform.report.page import render
+from bonuslab.platform.report.search_page import write_search_report
+from bonuslab.platform.report.search_records import is_search
 from bonuslab.platform.report.trial_results import load
 from bonuslab.platform.run.folder import GridFolder
 from bonuslab.platform.run.state import write_text
@@ -36,6 +38,10 @@ def write_report(
             (out / part).mkdir(parents=True, exist_ok=True)
     description = folder.description()
     tell(f"reading {len(description.trials):,} trials of {folder.path}")
+    if is_search(description):  # its samples have different settings and lengths, so there is nothing to compare
+        with _writing(out):
+            write_text(out / PAGE, write_search_report(folder, out, tell))
+        return out / PAGE
     configured = description.options.get("metric")
     results, column = load(folder, lambda columns: choose_metric(metric, configured, columns))
     tell(f"comparing {column}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,17 @@ from bonuslab.algorithms.acting.rollout import sample
 from bonuslab.algorithms.bonuses.algebra.combinators import restrict
 from bonuslab.algorithms.bonuses.reward.model import IntrinsicModel
 from bonuslab.algorithms.data.fragment import Fragment
-from bonuslab.algorithms.learning.checkpoint import DamagedCheckpoint, verify
+from bonuslab.algorithms.learning.checkpoint import Trust, verify
+from bonuslab.algorithms.learning.state_file import read_state
+from bonuslab.algorithms.learning.trust import require_trust
 from bonuslab.algorithms.networks import PolicyNetwork, PolicyOutput
 from bonuslab.algorithms.rllib.config import FragmentConfig
 from bonuslab.algorithms.rllib.intrinsic_reward import IntrinsicReward
 from bonuslab.envs.catalogue import find as find_family
+from bonuslab.envs.catalogue import make_vector_env
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.family import Album, Family
+from bonuslab.platform.run.checkpoint_config import read_description
 from bonuslab.platform.run.checkpoints import newest_checkpoint
 from bonuslab.platform.run.config import Config
 from bonuslab.platform.run.find import Found
@@ -64,21 +67,28 @@ class TrainedAgent:
     bonus: IntrinsicModel
 
     @classmethod
-    def load(cls, checkpoint: Path) -> TrainedAgent:
-        """Read a checkpoint; rejects damaged or foreign ones."""
-        path = Path(checkpoint).resolve()
+    def load(cls, checkpoint: Path, trust: bool = False) -> TrainedAgent:
+        """Read a checkpoint; rejects damaged ones, and those with code that this user neither wrote nor trusts."""
         # Only what acting and the bonus need: building the whole algorithm would also create optimisers and envs.
-        config = read_config(path)
+        folder = Path(checkpoint).resolve()
+        config, allowed = read_config(folder, trust)
         try:
-            bonus_state = _unpickled(path / "algorithm_state.pkl")["bonus"]
-        except (OSError, KeyError, pickle.UnpicklingError) as error:
-            raise InvalidInput(f"{checkpoint} is not a bonuslab checkpoint: {error}") from error
-        parts = (COMPONENT_LEARNER_GROUP, COMPONENT_LEARNER, COMPONENT_RL_MODULE, DEFAULT_MODULE_ID)
-        module: PolicyModule = PolicyModule.from_checkpoint(path.joinpath(*parts))
-        pipeline = config.build_learner_connector(module.observation_space, module.action_space, device="cpu")
-        pipeline.set_state(bonus_state)
-        bonus = next(piece.model for piece in pipeline.connectors if isinstance(piece, IntrinsicReward))
-        return cls(config, module.network.eval(), bonus)
+            return cls._built(config, folder, allowed)
+        except (KeyError, TypeError, AttributeError, RuntimeError) as error:  # a state of another network or bonus
+            raise InvalidInput(f"{checkpoint} does not fit its own configuration: {error}") from error
+
+    @classmethod
+    def _built(cls, config: FragmentConfig, folder: Path, allowed: Trust) -> TrainedAgent:
+        envs = make_vector_env(config.env, 1, seed=config.seed or 0, **config.env_config)
+        spaces = (envs.observation_space, envs.action_space)
+        envs.close()
+        module: PolicyModule = config.get_rl_module_spec(spaces={DEFAULT_MODULE_ID: spaces}).build()
+        weights = (COMPONENT_LEARNER_GROUP, COMPONENT_LEARNER, COMPONENT_RL_MODULE, DEFAULT_MODULE_ID)
+        module.set_state(read_state(folder, *weights, require_trust=allowed.require))
+        pipeline = config.build_learner_connector(*spaces, device="cpu")
+        piece = next(piece for piece in pipeline.connectors if isinstance(piece, IntrinsicReward))
+        piece.set_state(read_state(folder, "bonus", IntrinsicReward.__name__, require_trust=allowed.require))
+        return cls(config, module.network.eval(), piece.model)
 
     @property
     def parts(self) -> dict[str, str]:
@@ -171,33 +181,25 @@ def _fragment(
     )
 
 
-def _unpickled(path: Path) -> Any:
-    with path.open("rb") as file:
-        return pickle.load(file)
+def read_config(checkpoint: Path, trust: bool = False) -> tuple[FragmentConfig, Trust]:
+    """The configuration in a checkpoint, and what it may run; registers the user's own code if the config needs it."""
+    allowed = Trust(checkpoint, verify(checkpoint), trust)
+    return read_description(checkpoint, allowed), allowed
 
 
-def read_config(checkpoint: Path) -> FragmentConfig:
-    """The configuration in a checkpoint; registers the user's own bonuses, features, networks and environments."""
-    try:
-        verify(checkpoint)
-        return FragmentConfig.from_state(
-            _unpickled(checkpoint / "class_and_ctor_args.pkl")["ctor_args_and_kwargs"][0][0]
-        )
-    except DamagedCheckpoint as error:
-        raise InvalidInput(str(error)) from error
-    except (OSError, KeyError, IndexError, pickle.UnpicklingError) as error:
-        raise InvalidInput(f"{checkpoint} is not a bonuslab checkpoint: {error}") from error
-
-
-def read_trial_config(found: Found) -> Config:
+def read_trial_config(found: Found, trust: bool = False) -> Config:
     """A trial's configuration, with the user code it needs: from its plugins' copies and its newest checkpoint."""
     trial = found.require_trial()
     description = trial.description()
-    found.grid.load_plugins(description)
+    found.grid.load_plugins(description, trust)
+    task = description.config.get("task", "")
+    if ":" in task:
+        what = f"the run in {found.grid.path} imports its environment {task!r}"
+        require_trust(what, trial.is_signed(), trust)
     try:
         return Config.from_dict(description.config)
     except InvalidInput:  # perhaps its bonus was defined in a script
         if not trial.state().checkpoints:
             raise
-    read_config(newest_checkpoint(found))
+    read_config(newest_checkpoint(found), trust)
     return Config.from_dict(description.config)

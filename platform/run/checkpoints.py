@@ -44,6 +44,7 @@ class CheckpointStore:
         name = _NAME.format(steps)
         target = f"{self._root}/{name}"
         self._files.create_dir(target, recursive=True)
+        self._files.delete_dir_contents(target)  # what an attempt that was cut short has left
         manifest = folder.parent / MANIFEST
         shutil.move(folder / MANIFEST, manifest)
         fs.copy_files(str(folder), target, destination_filesystem=self._files)
@@ -72,6 +73,10 @@ class CheckpointStore:
         found = self._files.get_file_info(fs.FileSelector(self._root, allow_not_found=True))
         return sorted(info.base_name for info in found if info.base_name.startswith("checkpoint_"))
 
+    def kept(self) -> list[str]:
+        """The locations of all checkpoints, oldest first."""
+        return [f"{self._shown}/{name}" for name in self._names()]
+
     def _fetched(self, name: str, scratch: Path) -> Path:
         folder = scratch / name
         folder.mkdir(parents=True, exist_ok=True)
@@ -83,14 +88,15 @@ def newest_checkpoint(found: Found) -> Path:
     """The newest intact checkpoint of a trial on this machine; warns about newer damaged ones."""
     trial = found.require_trial()
     kept = trial.state().checkpoints
-    if not kept:
-        raise InvalidInput(f"{trial.path} has no checkpoint yet")
-    if "://" in kept[-1]:
-        raise InvalidInput(f"the checkpoints of {trial.id} are at {kept[-1]}; copy one here to load it")
-    # The grid's folder may have been moved or copied: prefer the checkpoints inside it to the recorded path.
-    recorded = Path(kept[-1]).parent
-    inside = found.grid.checkpoints / recorded.name
-    folder, problems = CheckpointStore(str(inside if inside.is_dir() else recorded)).newest()
+    # The folder may have been moved, or its state be damaged: prefer the checkpoints inside it to the recorded path.
+    place = found.grid.checkpoints / found.grid.description().checkpoint_name(trial.id)
+    if not place.is_dir():
+        if not kept:
+            raise InvalidInput(f"{trial.path} has no checkpoint yet")
+        if "://" in kept[-1]:
+            raise InvalidInput(f"the checkpoints of {trial.id} are at {kept[-1]}; copy one here to load it")
+        place = Path(kept[-1]).parent
+    folder, problems = CheckpointStore(str(place)).newest()
     for problem in problems:
         warnings.warn(problem, stacklevel=2)
     if folder is None:

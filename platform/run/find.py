@@ -46,16 +46,16 @@ def find(given: str | Path | None, root: Path = RUNS) -> Found:
         return _grid(newest[0])
     text = str(given)
     for path in (Path(text).expanduser(), root / text):
-        if (path / GRID_FILE).is_file():
+        if (path / GRID_FILE).exists():
             return _grid(path)
-        if (path / TRIAL_FILE).is_file():
+        if (path / TRIAL_FILE).exists():
             return _trial(path)
-        if (path / OLD_RUN_FILE).is_file():
+        if (path / OLD_RUN_FILE).exists():
             raise InvalidInput(f"{path} was written by bonuslab 0.1, which this version cannot read; train again")
     grid, _, trial = text.rpartition("/")
     below = [Path(grid).expanduser(), root / grid] if grid else grids_below(root)
     for path in below:
-        if trial and (path / TRIALS / trial / TRIAL_FILE).is_file():
+        if trial and (path / TRIALS / trial / TRIAL_FILE).exists():
             return _trial(path / TRIALS / trial)
     if Path(text).expanduser().exists():
         raise InvalidInput(f"{text} is not a run folder: it has neither {GRID_FILE} nor {TRIAL_FILE}")

@@ -2,9 +2,10 @@
 
     runs/<grid>/
         grid.json               what the grid is: experiment, scale, trials, commands, commits, versions
+        grid.copy.json          the same again, for when grid.json is damaged
         plugins/                copies of the user's plugin files
         trials/<trial id>/
-            trial.json          configuration and labels of one trial
+            trial.json          configuration and labels of one trial, signed by the user who wrote it
             state.json          its status (`TrialState`)
             progress.csv        a row of metrics per iteration
             error.txt           the traceback of its last failure, if any
@@ -27,6 +28,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bonuslab.algorithms.data.small_files import DamagedFile, fits, read_json, typed
+from bonuslab.algorithms.learning.trust import is_signed, require_trust, signature
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.run.rows import RowReader
 from bonuslab.platform.run.state import TrialState, write_text
@@ -36,12 +39,14 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 """Version of these files; others are rejected."""
-GRID_FILE = "grid.json"
+GRID_FILE, GRID_COPY = "grid.json", "grid.copy.json"
 TRIAL_FILE = "trial.json"
 TRIALS = "trials"
 PLUGINS = "plugins"
 VIDEO = "video.gif"
 SUMMARY = "summary.png"
+LABELS = ("task", "bonus", "scope", "seed")
+"""Labels that every trial has."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +63,8 @@ class TrialDescription:
 
     @property
     def total_env_steps(self) -> int:
-        """Length of the trial in environment steps."""
-        return int(self.hyperparameters["total_env_steps"])
+        """Length of the trial in environment steps; 0 if unknown."""
+        return int(self.hyperparameters.get("total_env_steps", 0))
 
 
 @dataclass
@@ -76,6 +81,11 @@ class GridDescription:
     options: dict[str, Any] = field(default_factory=dict)
     """Locations of checkpoints and tracking, links to dashboards; without secrets."""
 
+    def checkpoint_name(self, trial: str) -> str:
+        """Name of the folder of a trial's checkpoints; one whose settings were changed begins a new one."""
+        generation = self.options.get("generations", {}).get(trial)
+        return trial if generation is None else f"{trial}.{generation}"
+
 
 class TrialFolder:
     """One trial on disk."""
@@ -91,12 +101,33 @@ class TrialFolder:
         self.tracking_file = self.path / "tracking.json"
 
     def description(self) -> TrialDescription:
-        """Its configuration and labels."""
-        return TrialDescription(**json.loads((self.path / TRIAL_FILE).read_text()))
+        """Its configuration and labels; those of grid.json if trial.json is damaged."""
+        try:
+            return self.own_description()
+        except (DamagedFile, FileNotFoundError):
+            for trial in GridFolder(self.path.parent.parent).description().trials:
+                if trial.id == self.id:
+                    return trial
+            raise
+
+    def own_description(self) -> TrialDescription:
+        """The content of trial.json; raises `DamagedFile`."""
+        file = self.path / TRIAL_FILE
+        return _trial(read_json(file), file)
 
     def state(self) -> TrialState:
-        """Its status and progress."""
-        return TrialState.read(self.state_file)
+        """Its status and progress; a trial whose state is damaged counts as failed until the grid is resumed."""
+        try:
+            return TrialState.read(self.state_file)
+        except DamagedFile as error:
+            return TrialState(status="failed", error=str(error))
+
+    def is_signed(self) -> bool:
+        """Whether this user wrote trial.json on this machine."""
+        try:
+            return is_signed(asdict(self.own_description()), read_json(self.path / TRIAL_FILE).get("signature"))
+        except (DamagedFile, FileNotFoundError):
+            return False
 
     def rows(self) -> pd.DataFrame:
         """The complete rows of progress.csv, in order."""
@@ -121,24 +152,36 @@ class GridFolder:
     def open(cls, path: Path) -> GridFolder:
         """Open an existing grid."""
         folder = cls(path)
-        if not (folder.path / GRID_FILE).is_file():
+        if not (folder.path / GRID_FILE).exists():
             raise InvalidInput(f"{path} is not a grid folder: it has no {GRID_FILE}")
         folder.description()
         return folder
 
     def description(self) -> GridDescription:
-        """Read grid.json."""
-        file = self.path / GRID_FILE
+        """Read grid.json, or its copy if it is damaged."""
         try:
-            values = json.loads(file.read_text())
-            if values.pop("format", None) != FORMAT:
-                raise InvalidInput(f"{self.path} was written by another version of bonuslab; this one cannot read it")
-            trials = [TrialDescription(**trial) for trial in values.pop("trials")]
-            return GridDescription(**values, trials=trials)
-        except InvalidInput:
-            raise
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InvalidInput(f"{file} cannot be read as a grid: {error}") from error
+            return self.read_description(GRID_FILE)
+        except (InvalidInput, FileNotFoundError) as error:
+            try:
+                return self.read_description(GRID_COPY)
+            except (InvalidInput, FileNotFoundError):
+                raise InvalidInput(str(error)) from error
+
+    def read_description(self, name: str) -> GridDescription:
+        """The content of grid.json or its copy; raises `DamagedFile`."""
+        file = self.path / name
+        values = read_json(file)
+        if isinstance(values, dict) and values.get("format") != FORMAT:
+            raise InvalidInput(f"{self.path} was written by another version of bonuslab; this one cannot read it")
+        if not isinstance(values, dict) or not isinstance(values.get("trials"), list):
+            raise DamagedFile(f"{file} cannot be read: it has no trials")
+        trials = [_trial(trial, file) for trial in values["trials"]]
+        found = typed(GridDescription, {**values, "trials": trials}, file)
+        if not fits(found.options.get("generations", {}), dict[str, int]):
+            raise DamagedFile(f"{file} cannot be read: its generations are no numbers")
+        if not all(_is_command(one) for one in found.commands):
+            raise DamagedFile(f"{file} cannot be read: its commands are incomplete")
+        return found
 
     def write(self, description: GridDescription) -> None:
         """Write grid.json and a folder per trial; existing results stay."""
@@ -146,8 +189,11 @@ class GridFolder:
         for trial in description.trials:
             folder = self.trial(trial.id)
             folder.path.mkdir(parents=True, exist_ok=True)
-            write_text(folder.path / TRIAL_FILE, json.dumps(asdict(trial), indent=1) + "\n")
-        write_text(self.path / GRID_FILE, json.dumps({"format": FORMAT, **asdict(description)}, indent=1) + "\n")
+            values = asdict(trial)
+            signed = {**values, "signature": signature(values)}
+            write_text(folder.path / TRIAL_FILE, json.dumps(signed, indent=1) + "\n")
+        for name in (GRID_FILE, GRID_COPY):
+            write_text(self.path / name, json.dumps({"format": FORMAT, **asdict(description)}, indent=1) + "\n")
 
     def trial(self, identifier: str) -> TrialFolder:
         """One trial's folder."""
@@ -157,12 +203,18 @@ class GridFolder:
         """All trials, in the order of grid.json."""
         return [self.trial(trial.id) for trial in self.description().trials]
 
-    def load_plugins(self, trial: TrialDescription) -> None:
-        """Load the trial's copies of the user's plugins; rejects modified copies."""
+    def load_plugins(self, trial: TrialDescription, trust: bool = False) -> None:
+        """Load the trial's copies of the user's plugins; rejects modified copies, and those of other users' runs."""
         from bonuslab.algorithms.extensions import load_plugin
 
-        for plugin in trial.config["plugins"]:
-            load_plugin(self.path / plugin["file"], sha256=plugin["sha256"])
+        for plugin in trial.config.get("plugins", ()):
+            file = (self.path / plugin["file"]).resolve()
+            if file.parent != self.plugins.resolve():
+                raise InvalidInput(f"plugin {file} does not lie in {self.plugins}, where this run keeps its copies")
+            require_trust(
+                f"the run in {self.path} needs its plugin {file.name}", self.trial(trial.id).is_signed(), trust
+            )
+            load_plugin(file, sha256=plugin["sha256"])
 
     def lock(self) -> None:
         """Become the grid's only driver until `release` or the end of the process."""
@@ -180,3 +232,31 @@ class GridFolder:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+
+def _trial(values: Any, place: Path) -> TrialDescription:
+    """A trial's description, checked for all that its readers rely on."""
+    trial = typed(TrialDescription, values, place)
+    steps = trial.hyperparameters.get("total_env_steps", 0)
+    plugins = trial.config.get("plugins", [])
+    missing = set(LABELS) - trial.labels.keys()
+    if trial.id in ("", ".", "..") or "/" in trial.id:
+        reason = f"trial {trial.id!r} is not a valid folder name"
+    elif not fits(steps, int) or steps < 0:
+        reason = f"trial {trial.id} has {steps!r} steps"
+    elif missing:
+        reason = f"trial {trial.id} has no {', '.join(sorted(missing))}"
+    elif not isinstance(trial.config.get("task", ""), str):
+        reason = f"trial {trial.id} has no task"
+    # Only copies: a run must not be able to name any other file of this machine as its plugin.
+    elif not fits(plugins, list[dict[str, str]]) or any(one.keys() != {"file", "sha256"} for one in plugins):
+        reason = f"trial {trial.id} has plugins that are no copies"
+    else:
+        return trial
+    raise DamagedFile(f"{place} cannot be read: {reason}")
+
+
+def _is_command(values: dict[str, Any]) -> bool:
+    """Whether an entry of `GridDescription.commands` has the types that `this_command` writes."""
+    required = fits(values.get("command"), str) and fits(values.get("time"), str)
+    return required and fits(values.get("versions"), dict[str, str] | None) and fits(values.get("hardware"), str | None)

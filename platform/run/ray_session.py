@@ -6,15 +6,22 @@ import logging
 import os
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
 
 import ray
+from ray._private import ray_constants
+from ray._raylet import Config  # type: ignore[attr-defined]
 
 from bonuslab.algorithms.rllib.config import FragmentConfig
 from bonuslab.envs.errors import InvalidInput
 
 QUIET = {"enable_metrics_collection": False, "task_events_report_interval_ms": 0, "event_stats": False}
 """Without the dashboard nobody reads Ray's metrics and events; a cluster by `ray start --head` has all of them."""
+
+_AUTH_MODE = "RAY_AUTH_MODE"
+_TOKEN = Path.home() / ".ray" / "auth_token"
 
 
 def silence_notices() -> None:
@@ -31,6 +38,46 @@ def cluster_address() -> str | None:
 
 
 @contextmanager
+def _private() -> Iterator[None]:
+    """Within this context Ray starts with token authentication, and all of it listens on loopback addresses only."""
+    if _AUTH_MODE not in os.environ:  # an explicit choice of the user stays
+        os.environ[_AUTH_MODE] = "token"
+        Config.initialize("")  # Ray read its environment when it was imported
+    cluster, before = ray_constants.ENABLE_RAY_CLUSTER, os.environ.get(ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR)
+    # For this process and for those of Ray. It is their default on macOS and Windows.
+    ray_constants.ENABLE_RAY_CLUSTER = False
+    os.environ[ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR] = "0"
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = cluster
+        os.environ.pop(ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR)
+        if before is not None:
+            os.environ[ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR] = before
+        with suppress(OSError):
+            _TOKEN.chmod(0o600)  # Ray lets every user of the machine read it
+
+
+def start_ray(**options: Any) -> Any:
+    """Start Ray on this machine. A machine that is too busy for Ray's time limits gets a second chance."""
+    for attempt in (1, 2):
+        try:
+            with _private():
+                return ray.init(address="local", logging_level=logging.ERROR, log_to_driver=False, **options)
+        except (ValueError, TypeError, ImportError):
+            raise
+        except Exception as error:  # Ray raises a plain Exception if it times out
+            ray.shutdown()
+            if attempt == 2:
+                reason = " ".join(str(error).split()) or type(error).__name__
+                raise InvalidInput(
+                    f"Ray did not start on this machine in two attempts: {reason.rstrip('.')}; nothing was trained, so "
+                    "try again when the machine is less busy, or train without Ray (--serial)"
+                ) from error
+    raise AssertionError("unreachable")
+
+
+@contextmanager
 def ray_session() -> Iterator[None]:
     """Join the cluster at RAY_ADDRESS or start Ray on this machine; disconnect or stop it at the end.
 
@@ -42,12 +89,10 @@ def ray_session() -> Iterator[None]:
     address = cluster_address()
     try:
         # Without an address, Ray would join any cluster it finds on this machine.
-        ray.init(
-            address=address or "local",
-            logging_level=logging.ERROR,
-            log_to_driver=False,
-            **({} if address else {"include_dashboard": False, "_system_config": QUIET}),
-        )
+        if address is None:
+            start_ray(include_dashboard=False, _system_config=QUIET)
+        else:
+            ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
     except (ConnectionError, ValueError, RuntimeError) as error:
         if address is None:
             raise

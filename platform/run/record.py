@@ -30,17 +30,20 @@ class TrialRecord:
         self._rows: deque[Row] = deque()
         self._restored_rows: list[Row] | None = None
         self._error: str | None = None
+        self._code = ""
         self._changed = False
         self._written_at = -math.inf
 
-    def wait(self, total_env_steps: int) -> None:
-        """Queue the trial."""
+    def wait(self, total_env_steps: int, code: str = "") -> None:
+        """Queue the trial, to be trained by `code` (`versions.this_code`)."""
+        self._code = code
         self.state = replace(self.state, total_env_steps=total_env_steps)
         self._set_status("waiting")
 
     def start(self) -> None:
         """Begin an attempt."""
         self.state.attempts += 1
+        self.state.code = self._code
         self._set_status("running")
 
     def add(self, report: TrialReport) -> None:
@@ -114,5 +117,6 @@ def _rewind(path: Path, rows: list[Row]) -> None:
 
 def last_line(text: str) -> str:
     """The error message at the end of a traceback."""
+    text = text.encode(errors="replace").decode().replace("\0", "")  # as the reader of states demands
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1][:500] if lines else "unknown error"

@@ -10,6 +10,7 @@ import csv
 import errno
 import math
 import os
+import stat
 from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
@@ -17,6 +18,9 @@ from typing import BinaryIO
 
 STEPS = "env_steps"
 """The column that orders the rows."""
+MAX_STEPS = 2**53
+"""Steps beyond it come from damage."""
+MAX_HEADER_BYTES = 2**20
 Row = dict[str, float]
 
 
@@ -24,6 +28,7 @@ class RowReader:
     """Complete rows of a growing file, each returned once.
 
     If the header or the last line read is no longer in place, the file was replaced and is read again from the start.
+    Lines that are no rows of numbers are skipped; `problem` names the first.
     """
 
     def __init__(self, path: Path) -> None:
@@ -33,6 +38,7 @@ class RowReader:
     def rewind(self) -> None:
         """Start over with the next read."""
         self.columns: list[str] = []
+        self.problem = ""
         self._header = self._last = b""
         self._offset = 0
 
@@ -50,6 +56,8 @@ class RowReader:
 
     def read_strictly(self, tail_bytes: int | None = None) -> tuple[list[list[str]], bool]:
         """Like `read`, but raises if the file cannot be read."""
+        if not stat.S_ISREG(os.stat(self._path).st_mode):  # reading a pipe would never end
+            raise OSError(errno.EINVAL, "it is not a file")
         with self._path.open("rb") as file:
             replaced = not self._header or not self._has_only_grown(file.fileno())
             if replaced:
@@ -68,12 +76,18 @@ class RowReader:
         return header == self._header and os.pread(file, len(self._last), self._offset - len(self._last)) == self._last
 
     def _read_header(self, file: BinaryIO, tail_bytes: int | None) -> None:
-        header = file.readline()
+        header = file.readline(MAX_HEADER_BYTES)
         if not header.endswith(b"\n"):
+            self.problem = "its first line is incomplete" if header else ""
             return
         self._header = self._last = header
         self._offset = len(header)
-        self.columns = next(csv.reader([header.decode(errors="replace")]), [])
+        try:
+            self.columns = next(csv.reader([header.decode()]), [])
+        except (UnicodeDecodeError, csv.Error):
+            self.columns = []
+        if STEPS not in self.columns or len(set(self.columns)) < len(self.columns) or "\0" in "".join(self.columns):
+            self.columns, self.problem = [], "its first line does not name the columns"
         start = os.fstat(file.fileno()).st_size - (tail_bytes or 0)
         if tail_bytes is not None and start > self._offset:
             file.seek(start)
@@ -84,9 +98,13 @@ class RowReader:
         if lines:
             self._offset += sum(map(len, lines))
             self._last = lines[-1]
-        # Cells are numbers, so there are no quotes; lines truncated by a crash are skipped.
-        rows = (line.decode(errors="replace").rstrip("\r\n").split(",") for line in lines)
-        return [row for row in rows if len(row) == len(self.columns)]
+        # Cells are numbers, so there are no quotes.
+        rows = [line.decode(errors="replace").rstrip("\r\n").split(",") for line in lines]
+        steps = self.columns.index(STEPS) if self.columns else 0
+        whole = [row for row in rows if len(row) == len(self.columns) and 0 <= number(row[steps]) <= MAX_STEPS]
+        if len(whole) < len(rows):
+            self.problem = self.problem or f"{len(rows) - len(whole)} of its lines are no rows"
+        return whole
 
 
 class RowWriter:
@@ -143,6 +161,19 @@ class RowWriter:
 def read_rows(path: Path) -> list[Row]:
     """All complete rows; none if there is no file."""
     return RowReader(path).new_rows()
+
+
+def rows_problem(path: Path) -> str:
+    """What is damaged in a file of rows; empty if nothing is, or if there is no file."""
+    reader = RowReader(path)
+    try:
+        rows, _ = reader.read_strictly()
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return error.strerror or str(error)
+    strange = next((cell for row in rows for cell in row if cell and math.isnan(number(cell))), "")
+    return reader.problem or (f"{strange[:40]!r} is no number" if strange else "")
 
 
 def columns_of(path: Path) -> list[str]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import time
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
+
+from bonuslab.algorithms.data.small_files import read_json, typed
 
 Status = Literal["waiting", "running", "finished", "failed"]
+MAX_BYTES = 2**20
 STATUSES: tuple[Status, ...] = ("waiting", "running", "finished", "failed")
 
 
@@ -32,6 +35,8 @@ class TrialState:
     """Unix time of the last change."""
     resumed: str = ""
     """Where the last attempt resumed, and whether episodes in progress continued; empty if it began at step 0."""
+    code: str = ""
+    """Version and commit of bonuslab that trained it last; see `versions.this_code`."""
 
     @property
     def fraction_done(self) -> float:
@@ -55,13 +60,11 @@ class TrialState:
 
     @classmethod
     def read(cls, path: Path) -> TrialState:
-        """Read a state file; a trial without one is waiting."""
+        """Read a state file; a trial without one is waiting, a damaged one raises `DamagedFile`."""
         try:
-            values: dict[str, Any] = json.loads(path.read_text())
+            return typed(cls, read_json(path, MAX_BYTES), path)
         except FileNotFoundError:
             return cls()
-        known = {item.name for item in fields(cls)}
-        return cls(**{name: value for name, value in values.items() if name in known})
 
     def write(self, path: Path) -> None:
         """Replace the file atomically."""

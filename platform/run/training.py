@@ -11,12 +11,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bonuslab.algorithms.data.small_files import DamagedFile, fits, read_json
 from bonuslab.algorithms.learning.checkpoint import seal
 from bonuslab.algorithms.rllib.hyperparameters import Hyperparameters
 from bonuslab.platform.run.checkpoints import Checkpoints
 from bonuslab.platform.run.config import Config
 from bonuslab.platform.run.results import evaluation_columns, row_of
-from bonuslab.platform.run.rows import Row
+from bonuslab.platform.run.rows import STEPS, Row
 
 ROWS_FILE = "grid_rows.json"
 """In every checkpoint, all rows so far: progress.csv can be restored from it."""
@@ -61,11 +62,17 @@ class Training:
     """One attempt to train a trial, from its newest checkpoint on."""
 
     def __init__(
-        self, config: Config, rllib_config: Any, checkpoints: Checkpoints, stopping: Callable[[], bool] = lambda: False
+        self,
+        config: Config,
+        rllib_config: Any,
+        checkpoints: Checkpoints,
+        stopping: Callable[[], bool] = lambda: False,
+        trust: bool = False,
     ) -> None:
         self._config = config
         self._checkpoints = checkpoints
         self._stopping = stopping
+        self._trust = trust
         self._polled_at = -math.inf
         self._steps_per_row = steps_per_row(config.values)
         self._rows: list[Row] = []
@@ -74,11 +81,12 @@ class Training:
         self._restore()
         self._steps = self._saved_steps = int(self.algorithm.env_steps)
         self._seconds_before = self._rows[-1]["wall_seconds"] if self._rows else 0.0
-        self._started = self._saved_at = time.perf_counter()
+        self._saved_at = time.perf_counter()
 
     def next_report(self) -> TrialReport:
         """Train until the next row, or stop early if the grid is stopping."""
         report, self._report = self._report, TrialReport()
+        self._began = time.perf_counter()  # only this counts: between reports, a search trains other seeds
         total = self._config.steps
         if self._steps < total and not self._is_stopping():
             report.row = self._train_row()
@@ -87,6 +95,7 @@ class Training:
         report.done = report.finished or self._is_stopping()
         if self._steps > self._saved_steps and (report.done or self._checkpoint_due()):
             self._save(report)
+        self._seconds_before += time.perf_counter() - self._began
         return report
 
     def close(self) -> None:
@@ -97,8 +106,8 @@ class Training:
         with tempfile.TemporaryDirectory() as scratch:
             folder, self._report.notes = self._checkpoints.newest(Path(scratch))
             if folder is not None:
-                self.algorithm.restore_from_path(folder.resolve())
-                self._rows = json.loads((folder / ROWS_FILE).read_text())
+                self.algorithm.restore_from_path(folder.resolve(), trust=self._trust)
+                self._rows = read_checkpoint_rows(folder)
                 self._report.restored_rows = list(self._rows)
                 self._report.resumed = f"at {self.algorithm.env_steps:,} steps; {self.algorithm.describe_resume()}"
 
@@ -119,7 +128,7 @@ class Training:
         row["learnt_steps_per_second"] = learnt / seconds
         if self._evaluation_due(before):
             row |= evaluation_columns(self.algorithm.evaluate())
-        row["wall_seconds"] = self._seconds_before + time.perf_counter() - self._started
+        row["wall_seconds"] = self._seconds_before + time.perf_counter() - self._began
         return row
 
     def _is_stopping(self) -> bool:
@@ -156,6 +165,14 @@ class Training:
                 raise
             report.notes.append(f"no checkpoint at {self._steps:,} steps: {error}; training continues")
         self._saved_steps, self._saved_at = self._steps, time.perf_counter()
+
+
+def read_checkpoint_rows(folder: Path) -> list[Row]:
+    """The rows in a verified checkpoint."""
+    rows = read_json(folder / ROWS_FILE)
+    if not fits(rows, list[dict[str, Any]]) or not all(fits(row.get(STEPS), int | float) for row in rows):
+        raise DamagedFile(f"{folder / ROWS_FILE} cannot be read: it has no rows")
+    return rows
 
 
 def steps_per_row(values: Hyperparameters) -> int:

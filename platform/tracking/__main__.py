@@ -41,7 +41,7 @@ class FollowerProcess:
     def __init__(self, delivery: Delivery) -> None:
         self._delivery = delivery
         self._problem: str | None = None
-        self._reported: str | None = None
+        self._reported: str | None = ""  # nothing yet: a restarted process tells that all is well again
         self._pause = SECONDS_BETWEEN_ROUNDS
 
     def run(self, requests: queue.Queue[dict[str, Any]]) -> None:
@@ -70,7 +70,9 @@ class FollowerProcess:
         while True:
             try:
                 self._problem = self._delivery.deliver(driven=not last_one)
-                return
+                if not self._delivery.lost:
+                    return
+                self._report(0)
             except Busy as busy:
                 self._problem = str(busy)
                 if time.monotonic() > patience:

@@ -9,22 +9,23 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import islice
-from pathlib import Path
 
 from bonuslab.platform.run.folder import GridFolder, TrialFolder
-from bonuslab.platform.run.rows import STEPS
+from bonuslab.platform.run.rows import STEPS, Row
 from bonuslab.platform.run.state import TrialState
 from bonuslab.platform.tracking import run_description as words
 from bonuslab.platform.tracking.artifacts import PROXY, Artifact, ArtifactStore
 from bonuslab.platform.tracking.comparison import save_comparison
 from bonuslab.platform.tracking.cursor import Cursor, read_cursor
 from bonuslab.platform.tracking.identity import GRID_TRACKING, grid_identity, trial_identity
-from bonuslab.platform.tracking.store import Store, mlflow_environment
+from bonuslab.platform.tracking.points import Point, metrics_of, points_of
+from bonuslab.platform.tracking.store import Store, database_file, mlflow_environment
+from bonuslab.platform.tracking.tail import step_of
 
 os.environ.update(mlflow_environment())  # read while MLflow is imported
 
 from mlflow import MlflowClient
-from mlflow.entities import Experiment, Metric, Param, Run, RunInfo
+from mlflow.entities import Experiment, Param, Run, RunInfo, RunTag, ViewType
 from mlflow.exceptions import MlflowException
 
 PARAMETERS_PER_REQUEST = 100
@@ -65,15 +66,25 @@ class Connection:
             if identity not in self._runs:
                 about = trial.description()
                 tags = words.trial_tags(self._description, about, self._grid_id, identity, self.grid_run.run_id)
+                tags[words.ATTEMPT] = str(1 + sum(1 for _ in self._search(identity, withdrawn=True)))
                 began = (state.updated or time.time()) - state.wall_seconds
                 self._keep(identity, self._create(words.trial_name(about), tags, began))
             known = read_cursor(trial.tracking_file, self._store.key)
             self._cursors[trial.id] = _cursor_of(self._runs[identity], known)
         return self._cursors[trial.id]
 
-    def started_ms(self, cursor: Cursor) -> int:
-        """When a run started; the times of its metrics are relative to it."""
-        return self._infos[cursor.run_id].start_time
+    def start_over(self, trial: TrialFolder, state: TrialState) -> Cursor:
+        """A new run for a trial whose delivered rows are no longer its own.
+
+        MLflow cannot remove points, so the old run is marked and deleted: charts and searches leave it out, and MLflow
+        keeps it until `mlflow gc`. It goes first, so that two runs of a trial are never active.
+        """
+        old = self._cursors.pop(trial.id)
+        self._client.set_tag(old.run_id, words.WITHDRAWN, "the trial was rewound; a later run has its rows")
+        self._client.set_terminated(old.run_id, "KILLED")
+        self._client.delete_run(old.run_id)
+        self._runs.pop(trial_identity(self._description, trial.id))
+        return self.trial_run(trial, state)
 
     def log_parameters(self, cursor: Cursor, trial: TrialFolder) -> None:
         """Log a trial's configuration, which cannot be changed later."""
@@ -82,9 +93,21 @@ class Connection:
         while some := list(islice(items, PARAMETERS_PER_REQUEST)):
             self._client.log_batch(cursor.run_id, params=some)
 
-    def log_metrics(self, cursor: Cursor, metrics: Sequence[Metric]) -> None:
-        """Send metrics in one request."""
-        self._client.log_batch(cursor.run_id, metrics=metrics)
+    def log_rows(self, cursor: Cursor, rows: Sequence[Row], delivered: str) -> None:
+        """Send rows in one request, and which rows the run has then; times are relative to the start of the run."""
+        points = metrics_of(rows, self._started_ms(cursor))
+        self._client.log_batch(cursor.run_id, points, tags=[RunTag(words.ROWS, delivered)])
+        cursor.delivered = delivered
+
+    def difference(self, cursor: Cursor, rows: Sequence[Row]) -> tuple[set[Point], set[Point]]:
+        """The points of `rows` that the run lacks, and its points that are of no row, read back from the store."""
+        wanted = set(points_of(rows, self._started_ms(cursor)))
+        held = {
+            (name, point.step, point.timestamp, point.value)
+            for name in self._client.get_run(cursor.run_id).data.metrics
+            for point in self._client.get_metric_history(cursor.run_id, name)
+        }
+        return wanted - held, held - wanted
 
     def put(self, cursor: Cursor, artifact: Artifact) -> None:
         """Add or replace an artifact."""
@@ -118,13 +141,16 @@ class Connection:
                 raise error
             return found
 
-    def _search(self) -> Iterator[Run]:
-        """All runs of this grid, oldest first."""
+    def _search(self, trial: str | None = None, withdrawn: bool = False) -> Iterator[Run]:
+        """The runs of this grid or of one trial, oldest first: the active ones, or those withdrawn."""
         wanted, token = f"tags.`{words.GRID_ID}` = '{self._grid_id}'", None
+        if trial is not None:
+            wanted += f" and tags.`{words.TRIAL_ID}` = '{trial}'"
         while True:
             page = self._client.search_runs(
                 [self._experiment.experiment_id],
                 wanted,
+                ViewType.DELETED_ONLY if withdrawn else ViewType.ACTIVE_ONLY,
                 max_results=RUNS_PER_PAGE,
                 order_by=["attributes.start_time ASC"],
                 page_token=token,
@@ -140,6 +166,9 @@ class Connection:
             self._keep("", self._create(self._description.name, tags, time.time()))
         return _cursor_of(self._runs[""], read_cursor(self._folder.path / GRID_TRACKING, self._store.key))
 
+    def _started_ms(self, cursor: Cursor) -> int:
+        return self._infos[cursor.run_id].start_time
+
     def _keep(self, identity: str, run: Run) -> None:
         self._runs.setdefault(identity, run)
         self._infos[run.info.run_id] = run.info
@@ -152,9 +181,9 @@ class Connection:
 
 def _require_writable(store: Store) -> None:
     """Fail at once if a database file cannot be written; MLflow would retry for minutes."""
-    if not store.uri.startswith("sqlite:///"):
+    path = database_file(store.uri)
+    if path is None:
         return
-    path = Path(store.uri.removeprefix("sqlite:///").partition("?")[0])
     path.parent.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(path, timeout=_LOCK_SECONDS)) as database:
         database.execute("BEGIN IMMEDIATE")
@@ -164,7 +193,9 @@ def _cursor_of(run: Run, known: Cursor) -> Cursor:
     """The cursor in tracking.json if it is of this run, corrected by the store."""
     cursor = known if known.run_id == run.info.run_id else Cursor(run_id=run.info.run_id)
     cursor.experiment_id = run.info.experiment_id
-    cursor.last_step = int(run.data.metrics.get(STEPS, 0))
+    cursor.delivered = run.data.tags.get(words.ROWS, "")
+    # Not if a process was killed between sending rows and marking them as delivered.
+    cursor.certain = step_of(cursor.delivered) == int(run.data.metrics.get(STEPS, 0))
     cursor.mlflow_status = run.info.status
     cursor.status = run.data.tags.get(words.STATUS, "")
     cursor.described = bool(run.data.params)

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from bonuslab.platform.run.folder import GridFolder
-from bonuslab.platform.run.rows import STEPS, read_rows
 from bonuslab.platform.run.state import write_text
 from bonuslab.platform.tracking.store import Store
+from bonuslab.platform.tracking.tail import Tail, whole_table
 
 
 @dataclass
@@ -19,8 +19,12 @@ class Cursor:
 
     run_id: str = ""
     experiment_id: str = ""
-    last_step: int = 0
-    """Environment steps of the last delivered row."""
+    delivered: str = ""
+    """Which rows it has (`Delivered.text`)."""
+    checked: str = ""
+    """The rows that were read back from it and found equal to the trial's."""
+    certain: bool = True
+    """Whether nothing suggests that it has others than the delivered rows."""
     mlflow_status: str = ""
     status: str = ""
     described: bool = False
@@ -40,18 +44,25 @@ def read_tracking(path: Path) -> dict[str, Any]:
 
 def read_cursor(path: Path, key: str) -> Cursor:
     """The cursor of the store with this `Store.key` in a tracking.json; empty if there is none."""
-    values = read_tracking(path).get("stores", {}).get(key, {})
-    known = {item.name for item in fields(Cursor)}
-    return Cursor(**{name: value for name, value in values.items() if name in known})
+    values = _stores(read_tracking(path)).get(key)
+    if not isinstance(values, dict):
+        return Cursor()
+    kinds = {item.name: type(getattr(Cursor(), item.name)) for item in fields(Cursor)}
+    return Cursor(**{name: value for name, value in values.items() if type(value) is kinds.get(name)})
 
 
 def write_cursor(path: Path, key: str, cursor: Cursor) -> None:
     """Replace one store's cursor if it changed, and keep the rest of the file."""
     values = read_tracking(path)
-    stores = values.setdefault("stores", {})
+    stores = values["stores"] = _stores(values)
     if stores.get(key) != asdict(cursor):
         stores[key] = asdict(cursor)
         write_text(path, json.dumps(values, indent=1) + "\n")
+
+
+def _stores(values: dict[str, Any]) -> dict[str, Any]:
+    stores = values.get("stores")
+    return stores if isinstance(stores, dict) else {}
 
 
 @dataclass(frozen=True)
@@ -71,8 +82,9 @@ def undelivered(folder: GridFolder, store: Store) -> Undelivered:
     for trial in folder.trials():
         cursor = read_cursor(trial.tracking_file, store.key)
         state = trial.state()
-        rows = sum(row.get(STEPS, 0) > cursor.last_step for row in read_rows(trial.progress))
+        waiting = Tail(trial.progress).waiting(cursor.delivered)
         begun = state.status != "waiting" or state.attempts > 0
-        trials += rows > 0 or (begun and state.status != cursor.status)
-        all_rows += rows
+        trials += waiting is None or bool(waiting) or (begun and state.status != cursor.status)
+        # A store that has other rows than the trial lacks all of them.
+        all_rows += len(whole_table(trial.progress) if waiting is None else waiting)
     return Undelivered(trials, all_rows)

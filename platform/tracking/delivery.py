@@ -1,32 +1,32 @@
-"""From the files of a grid to MLflow: every row once, despite interruptions."""
+"""From the files of a grid to MLflow: every row of a trial once and no other, despite interruptions and rewinds."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bonuslab.platform.run.folder import TRIALS, GridFolder, TrialFolder
-from bonuslab.platform.run.rows import STEPS, Row, RowReader
 from bonuslab.platform.run.state import TrialState
 from bonuslab.platform.tracking import run_description as words
 from bonuslab.platform.tracking.artifacts import Artifact, grid_artifacts, trial_artifacts
 from bonuslab.platform.tracking.cursor import Cursor, write_cursor
 from bonuslab.platform.tracking.identity import GRID_TRACKING
-from bonuslab.platform.tracking.problems import is_about_one_run, sentence
-from bonuslab.platform.tracking.store import Store
+from bonuslab.platform.tracking.points import requests_of
+from bonuslab.platform.tracking.problems import OtherContents, is_about_one_run, sentence
+from bonuslab.platform.tracking.store import Store, database_file
+from bonuslab.platform.tracking.tail import Delivered, Tail, whole_table
 
 if TYPE_CHECKING:
-    from mlflow.entities import Metric
-
     from bonuslab.platform.tracking.connection import Connection
 
-METRICS_PER_REQUEST = 1_000
-"""MLflow's limit."""
+ENDED = ("FINISHED", "FAILED", "KILLED")
+"""MLflow's statuses of a trial whose rows are complete for now: they are read back and compared."""
 OnTrial = Callable[[int, int], None]
 """Called with the number of trials done and their total."""
 
@@ -38,15 +38,20 @@ class Busy(RuntimeError):  # noqa: N818 (it reads as what it is)
 class Delivery:
     """Brings one store up to date with one grid's files, as often as called.
 
-    The store decides what it already has: on every new connection the runs are found by their tags and queried for
-    their last step. tracking.json is a copy for readers without a connection.
+    The store decides what it already has: on every new connection the runs are found by their tags, which also say
+    which rows they have. tracking.json is a copy for readers without a connection. A trial that was rewound to before
+    its delivered rows gets a new run (`Connection.start_over`).
     """
 
     def __init__(self, folder: GridFolder, store: Store) -> None:
         self._folder = folder
         self._store = store
+        self.lost = False
+        """Whether the last call found the store's database deleted or replaced; the next one fills it again."""
         self._connection: Connection | None = None
-        self._readers: dict[str, RowReader] = {}
+        self._database: tuple[int, int] | None = None
+        self._databases = 0
+        self._tails: dict[str, Tail] = {}
         self._done: dict[str, object] = {}
         self._artifact_problem: str | None = None
         self._lock: int | None = None
@@ -54,10 +59,14 @@ class Delivery:
     def deliver(self, driven: bool, on_trial: OnTrial | None = None) -> str | None:
         """Deliver everything; the first problem in one sentence, or None. `driven`: some process runs the grid."""
         self._artifact_problem = None
+        self.lost = self._is_lost()
+        if self.lost:
+            return self._reconnect_later()
         try:
             self._take_lock()
             if self._connection is None:
                 self._connection = self._connect()
+                self._database = self._present_database()
             trials = self._folder.trials()
             states = [trial.state() for trial in trials]
             problem = None
@@ -71,6 +80,10 @@ class Delivery:
             raise
         except Exception as error:  # no error of MLflow or its database may reach the training
             problem = sentence(error, self._store)
+            # SQLite calls a deleted database "read-only".
+            self.lost = self._is_lost()
+        if self.lost:
+            return self._reconnect_later()
         if problem is not None:
             self._forget()
         return problem
@@ -96,14 +109,34 @@ class Delivery:
     def _connect(self) -> Connection:
         from bonuslab.platform.tracking.connection import Connection  # MLflow takes seconds to import
 
-        return Connection(self._folder, self._store)
+        # MLflow keeps a connection per address for the life of the process, also to a file that was deleted.
+        address = self._store.uri.replace(":///", f":////{'./' * self._databases}", 1) if self._databases else None
+        return Connection(self._folder, replace(self._store, uri=address or self._store.uri))
+
+    def _present_database(self) -> tuple[int, int] | None:
+        """What tells one database file from another at the same place; None if there is none or it is elsewhere."""
+        path = database_file(self._store.uri)
+        try:
+            about = path.stat() if path is not None else None
+        except OSError:
+            return None
+        return None if about is None else (about.st_dev, about.st_ino)
+
+    def _is_lost(self) -> bool:
+        return self._database is not None and self._present_database() != self._database
+
+    def _reconnect_later(self) -> str:
+        self._forget()
+        self._database = None
+        self._databases += 1
+        return f"the MLflow store {self._store.name} was deleted or replaced; a new one gets everything again"
 
     def _forget(self) -> None:
         """After a problem nothing is assumed: the next round asks the store what it has."""
         self._connection = None
         self._done.clear()
-        for reader in self._readers.values():
-            reader.rewind()
+        for tail in self._tails.values():
+            tail.rewind()
 
     def _attempt(self, trial: TrialFolder, state: TrialState, driven: bool) -> str | None:
         """Deliver one trial if it has changed; an error that concerns it alone is returned."""
@@ -127,19 +160,50 @@ class Delivery:
         mlflow_status = words.run_status(state, driven)
         if mlflow_status is None:
             return
-        cursor = connection.trial_run(trial, state)
+        cursor = self._deliver_rows(connection, trial, state)
+        if mlflow_status in ENDED and cursor.checked != cursor.delivered:
+            cursor = self._check(connection, cursor, trial, state)
         if not cursor.described:
             connection.log_parameters(cursor, trial)
             cursor.described = True
-        rows = self._readers.setdefault(trial.id, RowReader(trial.progress)).new_rows()
-        new = [row for row in rows if row.get(STEPS, 0) > cursor.last_step]
-        started = connection.started_ms(cursor)
-        for request in _requests(new):
-            connection.log_metrics(cursor, _metrics(request, started))
-            cursor.last_step = int(request[-1][STEPS])
         self._put_new(connection, cursor, trial_artifacts(trial, state))
         connection.set_status(cursor, mlflow_status, state.status, state.updated)
         self._remember(trial.tracking_file, cursor)
+
+    def _deliver_rows(self, connection: Connection, trial: TrialFolder, state: TrialState) -> Cursor:
+        """Send the rows that the trial's run lacks; to a new run if it has rows that are no longer the trial's."""
+        tail = self._tails.setdefault(trial.id, Tail(trial.progress))
+        cursor = connection.trial_run(trial, state)
+        if not cursor.certain:
+            _, foreign = connection.difference(cursor, whole_table(trial.progress))
+            cursor.certain, cursor.delivered = True, ""  # MLflow ignores points that it already has
+            tail.rewind()
+            if foreign:
+                cursor = connection.start_over(trial, state)
+        waiting = tail.waiting(cursor.delivered)
+        if waiting is None:
+            cursor = connection.start_over(trial, state)
+            waiting = tail.waiting(cursor.delivered) or []
+        for request in list(requests_of(waiting)):
+            connection.log_rows(cursor, request, tail.sent(len(request)))
+        return cursor
+
+    def _check(self, connection: Connection, cursor: Cursor, trial: TrialFolder, state: TrialState) -> Cursor:
+        """Read a run back and compare it with the trial's file; correct it once."""
+        for corrected in (False, True):
+            rows = whole_table(trial.progress)
+            missing, foreign = connection.difference(cursor, rows)
+            if not missing and not foreign and cursor.delivered == Delivered(rows).text:
+                cursor.checked = cursor.delivered
+                return cursor
+            if corrected:
+                break
+            if foreign:
+                cursor = connection.start_over(trial, state)
+            cursor.delivered = ""
+            self._tails[trial.id].rewind()
+            cursor = self._deliver_rows(connection, trial, state)
+        raise OtherContents(f"it holds other values than were sent ({len(missing)} lacking, {len(foreign)} unknown)")
 
     def _deliver_grid(self, connection: Connection, states: list[TrialState], driven: bool) -> None:
         cursor = connection.grid_run
@@ -163,33 +227,6 @@ class Delivery:
                     self._artifact_problem = f"{sentence(error, self._store)} (files of runs)"
                     return
                 cursor.artifacts[artifact.name] = artifact.signature
-
-
-def _requests(rows: list[Row]) -> Iterator[list[Row]]:
-    """Complete rows, as many as fit into one request."""
-    request: list[Row] = []
-    size = 0
-    for row in rows:
-        if request and size + len(row) > METRICS_PER_REQUEST:
-            yield request
-            request, size = [], 0
-        request.append(row)
-        size += len(row)
-    if request:
-        yield request
-
-
-def _metrics(rows: list[Row], started_ms: int) -> list[Metric]:
-    """The same rows give the same metrics, times included, so that MLflow recognises duplicates."""
-    from mlflow.entities import Metric
-
-    metrics = []
-    for row in rows:
-        step, at = int(row[STEPS]), started_ms + round(1_000 * row.get("wall_seconds", 0.0))
-        # The steps come last: a store that has them has the whole row.
-        names = [*(name for name in row if name != STEPS), STEPS]
-        metrics += [Metric(words.metric_name(name), row[name], at, step) for name in names]
-    return metrics
 
 
 def _changed(path: Path) -> tuple[int, int] | None:

@@ -20,7 +20,8 @@ from bonuslab.platform.run.folder import GridFolder
 from bonuslab.platform.tracking.cursor import undelivered
 from bonuslab.platform.tracking.store import DATABASE, mlflow_environment, store_of
 
-_SECONDS_BETWEEN_STARTS = 60.0
+RESTART_SECONDS = (1.0, 60.0)
+"""Pause before a process that died is started again; doubled up to the second number while it dies soon."""
 _SECONDS_BETWEEN_ATTEMPTS = 0.1
 
 
@@ -44,16 +45,21 @@ class Follower:
         self._note = note
         self._process: subprocess.Popen[str] | None = None
         self._ended: subprocess.Popen[str] | None = None
-        self._started_at = 0.0
         self._asked = 0
         self._answered = 0
         self._change = threading.Condition()
+        self._starting = threading.Lock()
+        self._stopping = threading.Event()
+        self._pause = RESTART_SECONDS[0]
 
     def start(self) -> None:
-        """Start following, or restart if the process has died."""
-        if self._alive():
-            return
-        self._started_at = time.monotonic()
+        """Start following; a process that dies is started again until `stop`."""
+        with self._starting:
+            self._stopping.clear()
+            if not self._alive():
+                self._start()
+
+    def _start(self) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", __package__],
             stdin=subprocess.PIPE,
@@ -67,16 +73,13 @@ class Follower:
         assert self._process.stdin is not None
         os.set_blocking(self._process.stdin.fileno(), False)
         # Not on the command line, where every user of the machine could read a password in the URI.
-        self._send({"folder": str(self._folder.path.resolve()), "tracking_uri": self.store.uri})
+        self._send(self._process, {"folder": str(self._folder.path.resolve()), "tracking_uri": self.store.uri})
         threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
 
     def wake(self) -> None:
         """Deliver soon; otherwise changes are noticed a few seconds later."""
-        if self._process is None:
-            return
-        if time.monotonic() - self._started_at > _SECONDS_BETWEEN_STARTS:
-            self.start()
-        self._send({"do": "wake"})
+        if self._process is not None:
+            self._send(self._process, {"do": "wake"})
 
     def deliver(self, timeout_seconds: float = 60.0) -> bool:
         """Deliver everything now; whether that succeeded in time."""
@@ -87,6 +90,8 @@ class Follower:
 
     def stop(self, timeout_seconds: float = 60.0) -> bool:
         """Deliver the rest and end; whether that succeeded in time. Trials still running count as killed."""
+        with self._starting:
+            self._stopping.set()
         if self._process is None:
             return self.problem is None
         process = self._process
@@ -117,7 +122,7 @@ class Follower:
         with self._change:
             # A broken pipe does not end the wait: the listener reads the last answer and the status of the process.
             while self._answered < asked and self._ended is not process:
-                sent = sent or self._send({"do": what, "number": asked})
+                sent = sent or self._send(process, {"do": what, "number": asked})
                 left = deadline - time.monotonic()
                 if left <= 0:
                     break
@@ -133,28 +138,42 @@ class Follower:
     def _alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
-    def _send(self, message: dict[str, object]) -> bool:
+    @staticmethod
+    def _send(process: subprocess.Popen[str], message: dict[str, object]) -> bool:
         """Never blocks: an unresponsive process must not delay the driver."""
-        assert self._process is not None
-        assert self._process.stdin is not None
+        assert process.stdin is not None
         line = (json.dumps(message) + "\n").encode()
         try:
-            return os.write(self._process.stdin.fileno(), line) == len(line)
+            return os.write(process.stdin.fileno(), line) == len(line)
         except OSError:
             return False
 
     def _listen(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
+        began = time.monotonic()
         for line in process.stdout:
             with suppress(ValueError), self._change:
                 self._heard(json.loads(line))
         process.wait()
+        asked_to = self._stopping.is_set() and process.returncode == 0
         with self._change:
             self._ended = process
-            if process.returncode != 0 and self.problem is None:
+            if not asked_to and self.problem is None:
                 self.problem = self._ending(process)
-                self._note(f"tracking: {self.problem}; training continues")
+                self._note(f"tracking: {self.problem} and is started again; training continues")
             self._change.notify_all()
+        self._restart(process, time.monotonic() - began)
+
+    def _restart(self, ended: subprocess.Popen[str], lived: float) -> None:
+        """After a pause, unless `stop` or `start` was called in the meantime."""
+        shortest, longest = RESTART_SECONDS
+        pause = self._pause = shortest if lived > longest else self._pause
+        self._pause = min(2 * pause, longest)
+        if self._stopping.wait(pause):
+            return
+        with self._starting:
+            if self._process is ended and not self._stopping.is_set():
+                self._start()
 
     @staticmethod
     def _ending(process: subprocess.Popen[str]) -> str:

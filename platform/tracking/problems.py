@@ -22,6 +22,8 @@ _SENTENCES = (
     ("disk is full", "{store} cannot be written: the disk is full"),
     ("no space left", "{store} cannot be written: the disk is full"),
     ("disk i/o error", "{store} cannot be written: the disk reports an error"),
+    ("malformed", "{store} is damaged; move it away and a new one gets everything again"),
+    ("not a database", "{store} is damaged or not a database; move it away and a new one gets everything again"),
     ("out of date", "{store} was written by another version of MLflow; run `mlflow db upgrade`"),
     ("no module named", "{store} needs a Python package that is not installed ({reason})"),
     ("error code 401", "{store} denies access; set MLFLOW_TRACKING_USERNAME and _PASSWORD, or MLFLOW_TRACKING_TOKEN"),
@@ -32,9 +34,13 @@ _SENTENCES = (
 )
 
 
+class OtherContents(RuntimeError):  # noqa: N818 (it reads as what it is)
+    """A run does not hold its trial's rows although they were sent."""
+
+
 def is_about_one_run(error: Exception) -> bool:
     """Whether the other runs can still be delivered after this error."""
-    return getattr(error, "error_code", None) in _ABOUT_ONE_RUN
+    return isinstance(error, OtherContents) or getattr(error, "error_code", None) in _ABOUT_ONE_RUN
 
 
 def sentence(error: Exception, store: Store) -> str:

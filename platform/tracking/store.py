@@ -64,11 +64,19 @@ def absolute_database(uri: str) -> str:
     return f"sqlite:///{Path(uri.removeprefix('sqlite:///')).absolute()}"
 
 
+def database_file(uri: str) -> Path | None:
+    """The file of an sqlite URI; None for any other."""
+    return Path(uri.removeprefix("sqlite:///").partition("?")[0]) if uri.startswith("sqlite:///") else None
+
+
 def check_tracking_uri(uri: str) -> str:
     """The scheme of a URI, checked to be one that MLflow supports."""
     if uri == "databricks":
         return uri
-    scheme = urlsplit(uri).scheme.partition("+")[0]
+    try:
+        scheme = urlsplit(uri).scheme.partition("+")[0]
+    except ValueError as error:
+        raise InvalidInput(f"tracking URI {redacted(uri)!r} is not an address: {error}") from error
     if scheme in ("", "file"):
         raise InvalidInput(
             f"tracking URI {redacted(uri)!r} is a folder of files, which MLflow no longer supports; "

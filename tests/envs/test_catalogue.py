@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from bonuslab.envs import catalogue
-from bonuslab.envs.errors import InvalidInput
+from bonuslab.envs.errors import InvalidInput, Unavailable
 from bonuslab.envs.gym import USER_ENVIRONMENTS, UserEnvironment
+from bonuslab.envs.listing import KINDS, Kind, names_of
 from bonuslab.envs.minihack.contexts import MiniHackContexts
 from bonuslab.envs.minihack.family import FAMILY as MINIHACK
 
@@ -35,6 +36,13 @@ def test_minihack_names() -> None:
         ("Breakot", "did you mean Breakout"),
         ("ALE/Pon-v5", "did you mean ALE/Pong-v5"),
         ("Snail-of-this-tst", "did you mean Snail-of-this-test"),
+        ("MultiRoom-N4S5", r"did you mean MultiRoom-N4-S5\?$"),
+        ("multiroom_n4_s5_lava", r"did you mean MultiRoom-N4-S5-Lava\?$"),
+        ("MultiRom-N7S4", "did you mean MultiRoom-N7-S4 or"),
+        ("KeyRoomS7", r"did you mean KeyRoom-S7\?$"),
+        ("Apartments64", r"did you mean Apartments-64\?$"),
+        ("HM3D128", r"did you mean HM3D-128\?$"),
+        ("CartPolev1", r"did you mean CartPole-v1\?$"),
         ("", "use a Gymnasium id such as CartPole-v1"),
     ],
 )
@@ -135,3 +143,25 @@ def test_a_missing_package_of_a_family_is_named(monkeypatch: pytest.MonkeyPatch)
     for name in ("MontezumaRevenge", "ALE/Pong-v5", "Kaboom"):
         with pytest.raises(InvalidInput, match=f"'{name}'.* needs the Python package 'ale_py'"):
             catalogue.find(name)
+
+
+def test_a_plan_collects_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Unavailable, match="HM3D needs habitat-sim"):
+        catalogue.check_settings("HM3D", contexts="inf")
+    with catalogue.collecting_missing() as missing:
+        for _ in range(2):
+            catalogue.check_settings("HM3D", contexts="inf")
+        with pytest.raises(InvalidInput, match="gpu_device 'x'"):
+            catalogue.check_settings("HM3D", contexts="inf", gpu_device="x")
+    assert [text.startswith("HM3D needs habitat-sim 0.3.3") for text in missing] == [True]
+    with pytest.raises(Unavailable):
+        catalogue.check_settings("HM3D", contexts="inf")
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_every_kind_has_an_example_that_is_found(kind: Kind) -> None:
+    assert catalogue.canonical_name(kind.example)
+    assert kind.installed == (kind.name != "HM3D")
+    names = names_of(kind)
+    assert len(set(names)) == len(names) >= 3
+    assert {catalogue.find(name).name for name in names[:3]} == {catalogue.find(kind.example).name}

@@ -21,6 +21,7 @@ from bonuslab.experiments.value_functions.prediction import (
 )
 from bonuslab.experiments.value_functions.sampling import Effort
 from bonuslab.experiments.value_functions.similarity import Similarity, with_repeats
+from bonuslab.platform.cli.main import main
 
 SMALL = Effort(known_contexts=12, solved_contexts=6, played_contexts=3, steps=600)
 
@@ -195,3 +196,23 @@ def test_advice_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_bad_input_is_refused_before_anything_is_sampled(words: list[str], named: str) -> None:
     with pytest.raises(InvalidInput, match=named):
         run(*words)
+
+
+@pytest.mark.parametrize(
+    ("words", "bonus"),
+    [
+        (["Apartments-64"], "e3b"),
+        (["Apartments-64", "--contexts", "1"], "rnd"),
+        (["HM3D"], "e3b"),
+        (["Pong"], "rnd"),
+        (["CartPole-v1"], "e3b * rnd"),
+        (["MiniGrid-MultiRoom-N6-v0"], "e3b * rnd"),
+    ],
+)
+def test_every_family_gets_advice(words: list[str], bonus: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["advise", *words]) == 0
+    printed = capsys.readouterr().out
+    assert f'Try --bonus "{bonus}".' in printed
+    assert "Nothing was measured" in printed
+    assert main(["advise", *words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["bonus"] == bonus

@@ -15,6 +15,7 @@ from bonuslab.experiments.count_tables.cells import cells, paper_cell
 from bonuslab.experiments.count_tables.rows import PAPER_ROWS, Row
 from bonuslab.experiments.count_tables.write import write_study
 from bonuslab.experiments.value_functions.prediction import read_outcomes
+from bonuslab.platform.grid.search_results import Winner, Winners
 from bonuslab.platform.report.comparison import compare
 from bonuslab.platform.report.paper_numbers import RESULTS
 from bonuslab.platform.report.trial_results import load
@@ -199,3 +200,21 @@ def test_the_study_is_written_and_read_back(grid: GridFolder) -> None:
     best = [outcome.win_rate for outcome in outcomes if (outcome.scope, outcome.contexts) == ("episodic", None)]
     assert best
     assert set(best) == {0.9}
+
+
+def test_a_search_replaces_the_rows_coefficients(tmp_path: Path) -> None:
+    minute = EXPERIMENT.scale("minute")
+    found = {"objective": 1.0, "episode_return": 0.9, "sample": 3, "ended": {"finished": 8}, "env": {}}
+    settings = {"normalise": "none", "coefficient": 0.2}
+    best = Winner("MultiRoom-N8-S5", "inf", "count.global", "count.global", settings, **found)
+    (tmp_path / "winners.json").write_text(Winners([best], {"seeds": [101, 102]}, "", {}, []).text())
+    searched = replace(minute, winners=tmp_path)
+    for before, now in zip(minute.trials(), searched.trials(), strict=True):
+        wins = (now.labels["bonus"], now.labels["contexts"]) == ("count.global", "inf")
+        assert now.id == before.id
+        assert now.hyperparameters == (before.hyperparameters | settings if wins else before.hyperparameters)
+
+
+def test_the_search_uses_no_seed_of_any_scale() -> None:
+    assert EXPERIMENT.search is not None
+    EXPERIMENT.search.require_fresh([seed for scale in EXPERIMENT.scales.values() for seed in scale.seeds])

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
+from bonuslab.envs.catalogue import collecting_missing
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.experiments import habitat_exploration, montezuma
 from bonuslab.platform.grid.calibration import Calibration
 from bonuslab.platform.grid.cluster import Cluster
+from bonuslab.platform.grid.command import ExperimentCommand
 from bonuslab.platform.grid.experiment import Experiment
 from bonuslab.platform.grid.forecast import Kinds
 from bonuslab.platform.run.folder import GridFolder
@@ -36,6 +39,19 @@ def test_what_the_paper_scales_train() -> None:
     assert (paper.resources.gpus, len(paper.bonuses)) == (32, 5)
     with pytest.raises(InvalidInput, match="needs habitat-sim"):
         paper.trials()
+    with collecting_missing() as missing:  # as its --plan does
+        assert len(paper.trials()) == 5 * 5
+    assert len(missing) == 1
+
+
+def test_the_plan_needs_no_simulator_but_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(ExperimentCommand, "run", lambda self, arguments: len(self.experiment.scale("paper").trials()))
+    assert habitat_exploration.HabitatCommand().run(Namespace(plan=True)) == 25
+    assert capsys.readouterr().out.startswith("missing on this machine: HM3D needs habitat-sim 0.3.3")
+    with pytest.raises(InvalidInput, match="needs habitat-sim"):
+        habitat_exploration.HabitatCommand().run(Namespace())
 
 
 @pytest.mark.slow

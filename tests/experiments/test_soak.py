@@ -10,7 +10,7 @@ import pytest
 
 from bonuslab.experiments import soak
 from bonuslab.experiments.benchmarks.process_memory import DRIVER, PROC, ROLES, Usage
-from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription
+from bonuslab.platform.run.folder import LABELS, GridDescription, GridFolder, TrialDescription
 
 pytestmark = pytest.mark.skipif(not (PROC / "self" / "smaps_rollup").exists(), reason="only Linux has smaps_rollup")
 
@@ -48,7 +48,7 @@ def test_watching_samples_from_the_first_update_on(
 ) -> None:
     monkeypatch.setattr(soak, "SAMPLE_SECONDS", 0.1)
     grid = GridFolder(tmp_path / "run")
-    grid.write(GridDescription("run", "train", "", [TrialDescription("only", {}, {}, {})]))
+    grid.write(GridDescription("run", "train", "", [TrialDescription("only", {}, {}, dict.fromkeys(LABELS, ""))]))
     grid.trial("only").progress.write_text("env_steps\n2048\n4096\n")
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         assert soak.Run(process, tmp_path / "later").steps == 0

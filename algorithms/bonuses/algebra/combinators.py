@@ -87,11 +87,11 @@ class Sum(Composite):
         return " + ".join(map(show, self.children))
 
 
-def multiply(left: Bonus, right: Bonus | float) -> Bonus:
-    """`left * right` in canonical form."""
+def multiply(*parts: Bonus | float) -> Bonus:
+    """The product of bonuses and numbers, at least one of them a bonus, in canonical form."""
     scale = 1.0
     factors: list[Bonus] = []
-    for part in (left, right):
+    for part in parts:
         if isinstance(part, Product):
             scale *= part.scale
             factors += part.children
@@ -106,14 +106,14 @@ def multiply(left: Bonus, right: Bonus | float) -> Bonus:
     return factors[0] if len(factors) == 1 and scale == 1 else Product(scale, tuple(factors))
 
 
-def add(left: Bonus, right: Bonus) -> Bonus:
-    """`left + right` in canonical form."""
+def add(*parts: Bonus) -> Bonus:
+    """The sum of bonuses in canonical form."""
     terms: list[Bonus] = []
-    for part in (left, right):
+    for part in parts:
         if not isinstance(part, Bonus):
             return NotImplemented
         terms += part.children if isinstance(part, Sum) else (part,)
-    return Sum(tuple(terms))
+    return terms[0] if len(terms) == 1 else Sum(tuple(terms))
 
 
 def joint_scope(scopes: list[Scope]) -> Scope:
@@ -147,6 +147,6 @@ def restrict(expression: Bonus, scope: Scope) -> Bonus | None:
         if not kept:
             return None
         if isinstance(expression, Sum):
-            return reduce(add, kept)
-        return multiply(reduce(multiply, kept), expression.scale)
+            return add(*kept)
+        return multiply(*kept, expression.scale)
     return expression if expression.scope == scope else None

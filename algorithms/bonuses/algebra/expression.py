@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 import typing
 from typing import Any, Literal
@@ -22,7 +21,7 @@ from bonuslab.algorithms.bonuses.algebra.parser import (
     syntax_error,
 )  # fmt: skip
 from bonuslab.algorithms.bonuses.algebra.presets import PRESETS
-from bonuslab.algorithms.bonuses.algebra.registry import bonus_class, registered
+from bonuslab.algorithms.bonuses.algebra.registry import registered
 from bonuslab.envs.errors import InvalidInput, unknown
 
 MAX_INTEGER = 2**63 - 1
@@ -37,6 +36,12 @@ def parse(text: str) -> Bonus:
     value = _Evaluator(text).evaluate(tree)
     if not isinstance(value, Bonus):
         raise syntax_error(text, tree.position, "a number alone is not a bonus; write `none` for no bonus")
+    full = str(value)
+    if full != text:
+        try:
+            read(full)  # spaces and the expressions of presets make it longer and deeper
+        except InvalidInput as error:
+            raise InvalidInput(f"the bonus expression is too large when written out: {error}") from None
     return value
 
 
@@ -60,6 +65,7 @@ class _Evaluator:
 
     def __init__(self, text: str) -> None:
         self._text = text
+        self._classes = registered()
 
     def evaluate(self, node: Node) -> Bonus | float:
         """The bonus or number that a node stands for."""
@@ -71,7 +77,7 @@ class _Evaluator:
             case Name():
                 return self._named(node)
             case Operation(operator="+"):
-                return functools.reduce(add, [self._bonus(operand) for operand in node.operands])
+                return add(*[self._bonus(operand) for operand in node.operands])
             case Operation():
                 return self._product(node)
 
@@ -88,19 +94,18 @@ class _Evaluator:
         if not bonuses:
             return scale
         try:
-            return multiply(functools.reduce(multiply, bonuses), scale)
+            return multiply(*bonuses, scale)
         except InvalidInput as error:
             raise self._error(node, str(error)) from None
 
     def _named(self, node: Name) -> Bonus:
-        classes = registered()
-        if node.name in classes:
-            return self._call(bonus_class(node.name), node)
+        if node.name in self._classes:
+            return self._call(self._classes[node.name], node)
         if node.name in PRESETS:
             if node.arguments is not None:
                 raise self._error(node, f"the preset {node.name} takes no parameters")
             return parse(PRESETS[node.name].expression)
-        raise self._error(node, str(unknown("bonus", shorten(node.name), [*classes, *PRESETS])))
+        raise self._error(node, str(unknown("bonus", shorten(node.name), [*self._classes, *PRESETS])))
 
     def _call(self, bonus: type[Bonus], node: Name) -> Bonus:
         types = parameter_types(bonus)

@@ -18,7 +18,7 @@ from typing import Literal, TypeVar
 from bonuslab.envs.errors import InvalidInput
 
 P = TypeVar("P")
-MAX_CHARACTERS = 10_000
+MAX_CHARACTERS = 20_000
 MAX_DEPTH = 50
 """Of parentheses: far more than any sensible expression needs, far less than Python's stack allows."""
 
@@ -182,8 +182,10 @@ class _Reader:
         if token.kind == "text":
             self._place += 1
             try:
-                return Quoted(json.loads(token.text), token.position)
-            except json.JSONDecodeError:
+                value = json.loads(token.text)
+                value.encode()  # half of a surrogate pair could be neither written nor printed
+                return Quoted(value, token.position)
+            except (json.JSONDecodeError, UnicodeEncodeError):
                 raise syntax_error(self._text, token.position, "invalid escape in string") from None
         if token.kind != "name":
             raise self._unexpected("a bonus, a number or (")

@@ -14,7 +14,7 @@ from bonuslab.envs.habitat.apartments.bird_view import bird_view
 from bonuslab.envs.habitat.apartments.drawing import draw
 from bonuslab.envs.habitat.apartments.navigation import move
 from bonuslab.envs.habitat.apartments.scene import NUM_APARTMENTS, Apartment, apartment
-from bonuslab.envs.habitat.simulator import FORWARD_METRES, TURN_DEGREES, Action, NavigableMap, Pose
+from bonuslab.envs.habitat.simulator import FORWARD_METRES, TURN_DEGREES, Action, NavigableMap, Point, Pose
 
 _SPLITS: Final = {"train": range(800), "val": range(800, 900), "test": range(900, NUM_APARTMENTS)}
 _NUM_STARTS: Final = 1_000_000_000
@@ -24,6 +24,7 @@ class ApartmentScenes:
     """1,000 apartments, 800 for training, 100 for validation and 100 for testing; see `Scenes`."""
 
     name = "apartments"
+    scene_steps = 0
 
     @property
     def splits(self) -> Sequence[str]:
@@ -45,6 +46,9 @@ class ApartmentScenes:
         row, column = divmod(int(cells[random.randrange(len(cells))]), map_.navigable.shape[1])
         x, z = map_.x0 + (column + 0.5) * map_.cell, map_.z0 + (row + 0.5) * map_.cell
         return Pose(x, 0.0, z, random.uniform(-math.pi, math.pi))
+
+    def goal(self, scene: int, number: int) -> None:
+        """None: starts are not those of navigation episodes."""
 
     def scene_name(self, scene: int) -> str:
         """`apartment 7`."""
@@ -73,6 +77,9 @@ class ApartmentSimulator:
     def __init__(self) -> None:
         self._apartment: Apartment | None = None
         self._pose = Pose(0.0, 0.0, 0.0, 0.0)
+
+    def prefetch_begin(self, scene: int, start: Pose) -> None:
+        """No-op, like `prefetch`."""
 
     def begin(self, scene: int, start: Pose) -> None:
         """Enter an apartment."""
@@ -106,6 +113,10 @@ class ApartmentSimulator:
     def navigable_map(self) -> NavigableMap:
         """The reachable floor."""
         return self._map()
+
+    def released_map(self, goal: Point | None) -> tuple[NavigableMap, Sequence[Point]]:
+        """The same map, in cells of 5 cm."""
+        return self._map(), []
 
     def close(self) -> None:
         """Release the apartment."""

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from bonuslab.envs.errors import InvalidInput
-from bonuslab.envs.habitat.simulator import Pose
+from bonuslab.envs.errors import InvalidInput, Unavailable
+from bonuslab.envs.habitat.simulator import Point, Pose
 
 EPISODES_FOLDER: Final = Path("datasets/pointnav/hm3d/v1")
 SCENES_FOLDER: Final = Path("scene_datasets")
@@ -31,21 +31,28 @@ class SceneEpisodes(NamedTuple):
     """Path of its .glb relative to the scenes folder."""
     starts: np.ndarray
     """[E, 4] float64: x, y, z and heading."""
+    goals: np.ndarray
+    """[E, 3] float64: x, y and z; NaN in episodes without a goal."""
 
     def start(self, number: int) -> Pose:
         """Where episode `number` starts."""
         x, y, z, heading = self.starts[number].tolist()
         return Pose(x, y, z, heading)
 
+    def goal(self, number: int) -> Point | None:
+        """Where episode `number` should end."""
+        x, y, z = self.goals[number].tolist()
+        return None if math.isnan(x) else (x, y, z)
+
 
 def episode_files(data: Path, split: str) -> list[Path]:
     """The file of each scene of a split, sorted by name."""
     folder = data / EPISODES_FOLDER / split
     if not folder.is_dir():
-        raise InvalidInput(f"no episodes of HM3D's {split} split in {folder}; {_GET_EPISODES}, or set HABITAT_DATA")
+        raise Unavailable(f"no episodes of HM3D's {split} split in {folder}; {_GET_EPISODES}, or set HABITAT_DATA")
     files = sorted((folder / "content").glob("*.json.gz")) or sorted(folder.glob("*.json.gz"))
     if not files:
-        raise InvalidInput(f"{folder} holds no episode file (*.json.gz); {_GET_EPISODES}")
+        raise Unavailable(f"{folder} holds no episode file (*.json.gz); {_GET_EPISODES}")
     return files
 
 
@@ -57,12 +64,13 @@ def read_episodes(file: Path) -> SceneEpisodes:
             episodes: list[dict[str, Any]] = json.load(text)["episodes"]
         scenes = {_below_scenes(str(episode["scene_id"])) for episode in episodes}
         starts = np.array([_start(episode) for episode in episodes], np.float64).reshape(-1, 4)
+        goals = np.array([_goal(episode) for episode in episodes], np.float64).reshape(-1, 3)
     except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error) as error:
         raise _unreadable(file, error) from error
     if len(scenes) != 1 or not np.isfinite(starts).all():
         found = f"{len(scenes)} scenes" if len(scenes) != 1 else "starts that are not finite"
         raise InvalidInput(f"the episode file {file} holds {found}, not the episodes of one scene; {_GET_EPISODES}")
-    return SceneEpisodes(scenes.pop(), starts)
+    return SceneEpisodes(scenes.pop(), starts, goals)
 
 
 def check_file(file: Path) -> str:
@@ -97,6 +105,12 @@ def _below_scenes(scene_id: str) -> str:
 def _start(episode: dict[str, Any]) -> tuple[float, float, float, float]:
     x, y, z = (float(value) for value in episode["start_position"])
     return x, y, z, heading_of(*(float(value) for value in episode["start_rotation"]))
+
+
+def _goal(episode: dict[str, Any]) -> tuple[float, float, float]:
+    goals = episode.get("goals") or [{"position": [math.nan] * 3}]
+    x, y, z = (float(value) for value in goals[0]["position"])
+    return x, y, z
 
 
 def heading_of(x: float, y: float, z: float, w: float) -> float:

@@ -8,16 +8,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from bonuslab.envs.errors import InvalidInput
+from bonuslab.envs.errors import InvalidInput, Unavailable, unknown
 from bonuslab.envs.habitat.contexts import MAX_SCENES
+from bonuslab.envs.habitat.hm3d.devices import AUTO, check_device
 from bonuslab.envs.habitat.hm3d.episodes import SCENES_FOLDER, SceneEpisodes, check_file, episode_files, read_episodes
 from bonuslab.envs.habitat.hm3d.own_process import HM3DSimulator
 from bonuslab.envs.habitat.hm3d.simulator import import_habitat_sim
-from bonuslab.envs.habitat.simulator import Pose
+from bonuslab.envs.habitat.simulator import Point, Pose
 
 DATA_VARIABLE: Final = "HABITAT_DATA"
+ISLANDS: Final = ("largest", "all")
 _DATASET_FILES: Final = ("hm3d_basis.scene_dataset_config.json", "hm3d_annotated_basis.scene_dataset_config.json")
-_SPLITS: Final = ("train", "val")
+SPLITS: Final = ("train", "val")
 """The public ones."""
 _GET_SCENES: Final = (
     "`python -m habitat_sim.utils.datasets_download --username ID --password SECRET --uids hm3d --data-path {data}` "
@@ -26,24 +28,35 @@ _GET_SCENES: Final = (
 _CHECKERS: Final = 16
 
 
+def data_folder(data_path: str | Path | None = None) -> Path:
+    """Habitat's `data` folder: the setting, HABITAT_DATA or `./data`."""
+    return Path(data_path or os.environ.get(DATA_VARIABLE) or "data").expanduser()
+
+
 class HM3DScenes:
     """HM3D's scenes with the starts of Habitat's PointNav episodes; see `Scenes`.
 
     `data_path` is Habitat's `data` folder with `scene_datasets/hm3d` and `datasets/pointnav/hm3d/v1`; defaults to the
-    environment variable HABITAT_DATA, then to `./data`.
+    environment variable HABITAT_DATA, then to `./data`. `gpu_device` is a CUDA device, -1 for any device that EGL has
+    (software rendering), or `auto`, which takes a CUDA device if EGL shows one. `islands` says what of a floor counts
+    for coverage: the `largest` connected part, or `all` (as released), such as the tops of beds, where nobody gets.
     """
 
     name = "hm3d"
+    scene_steps = 10_000
 
-    def __init__(self, data_path: str | Path | None = None, gpu_device: int = 0) -> None:
+    def __init__(
+        self, data_path: str | Path | None = None, gpu_device: int | str = AUTO, islands: str = ISLANDS[0]
+    ) -> None:
+        self._data = data_folder(data_path)
+        self._gpu_device = check_device(gpu_device)
+        if islands not in ISLANDS:
+            raise unknown("choice of islands", islands, ISLANDS)
+        self._islands = islands
         import_habitat_sim()  # only a check: it runs in separate processes
-        self._data = Path(data_path or os.environ.get(DATA_VARIABLE) or "data").expanduser()
-        if isinstance(gpu_device, bool) or not isinstance(gpu_device, int):
-            raise InvalidInput(f"gpu_device {gpu_device!r} cannot be used; allowed: whole numbers")
-        self._gpu_device = gpu_device
         scenes = self._data / SCENES_FOLDER / "hm3d"
         if not scenes.is_dir():
-            raise InvalidInput(
+            raise Unavailable(
                 f"no HM3D scenes in {scenes}; get them with {_GET_SCENES.format(data=self._data)}, "
                 f"or set {DATA_VARIABLE}"
             )
@@ -51,7 +64,7 @@ class HM3DScenes:
         self._dataset = next((str(file) for file in found if file.is_file()), "default")
         self._files: list[Path] = []
         self._ranges: dict[str, range] = {}
-        for split in _SPLITS:
+        for split in SPLITS:
             first = len(self._files)
             self._files += episode_files(self._data, split)
             self._ranges[split] = range(first, len(self._files))
@@ -65,7 +78,7 @@ class HM3DScenes:
     @property
     def splits(self) -> Sequence[str]:
         """train, val."""
-        return _SPLITS
+        return SPLITS
 
     def split(self, name: str) -> Sequence[int]:
         """Indices of a split's scenes."""
@@ -78,6 +91,10 @@ class HM3DScenes:
     def start(self, scene: int, number: int) -> Pose:
         """Start pose of an episode."""
         return self._episodes(scene).start(number)
+
+    def goal(self, scene: int, number: int) -> Point | None:
+        """Goal of an episode."""
+        return self._episodes(scene).goal(number)
 
     def scene_name(self, scene: int) -> str:
         """`00800-TEEsavR23oF`."""
@@ -98,12 +115,12 @@ class HM3DScenes:
 
     def simulator(self, size: int) -> HM3DSimulator:
         """A simulator with images of `size` x `size` pixels."""
-        return HM3DSimulator(self.scene_file, self._dataset, size, self._gpu_device)
+        return HM3DSimulator(self.scene_file, self._dataset, size, self._gpu_device, self._islands)
 
     def _existing(self, scene: str) -> Path:
         file = self._data / SCENES_FOLDER / scene
         if not file.is_file():
-            raise InvalidInput(f"the scene {file} is missing; get it with {_GET_SCENES.format(data=self._data)}")
+            raise Unavailable(f"the scene {file} is missing; get it with {_GET_SCENES.format(data=self._data)}")
         return file
 
     def _episodes(self, scene: int) -> SceneEpisodes:

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from bonuslab.envs.errors import InvalidInput
+from bonuslab.envs.errors import Unavailable
+from bonuslab.envs.habitat.hm3d.devices import choose_device
 from bonuslab.envs.habitat.hm3d.episodes import heading_of
 from bonuslab.envs.habitat.simulator import (
     AGENT_HEIGHT,
@@ -21,12 +22,15 @@ from bonuslab.envs.habitat.simulator import (
     TURN_DEGREES,
     Action,
     NavigableMap,
+    Point,
     Pose,
 )
 
 _MAX_CLIMB_METRES: Final = 0.2
 _MAX_SLOPE_DEGREES: Final = 45.0
 """Like radius and height, habitat-sim's defaults, so that the navigation meshes shipped with the scenes are used."""
+_RELEASED_PIXELS: Final = 1024
+"""Shorter side of the map on which the released program measures coverage."""
 _ACTIONS: Final = {Action.FORWARD: "move_forward", Action.LEFT: "turn_left", Action.RIGHT: "turn_right"}
 
 
@@ -37,22 +41,22 @@ def import_habitat_sim() -> Any:
     try:
         return import_module("habitat_sim")
     except ImportError as error:
-        raise InvalidInput(
-            f"HM3D needs habitat-sim 0.3.3, which cannot be imported ({error}); use the image of "
-            "deploy/Dockerfile.habitat, or the environment Apartments, which has no dependencies"
+        raise Unavailable(
+            f"HM3D needs habitat-sim 0.3.3, which cannot be imported ({error}); docs/habitat.md says how to install it"
         ) from error
 
 
 class HabitatSim:
     """One agent in one house; only one per process, since habitat-sim supports a single graphics context."""
 
-    def __init__(self, habitat_sim: Any, dataset: str, size: int, gpu_device: int) -> None:
-        """`habitat_sim` is the module, `dataset` the scene dataset config file."""
+    def __init__(self, habitat_sim: Any, dataset: str, size: int, gpu_device: int | str, islands: str) -> None:
+        """`habitat_sim` is the module, `dataset` the scene dataset config file; for the rest, see `HM3DScenes`."""
         self._hs = habitat_sim
-        self._dataset, self._size, self._gpu_device = dataset, size, gpu_device
+        self._dataset, self._size, self._gpu_device = dataset, size, choose_device(gpu_device)
+        self._islands = islands
         self._sim: Any = None
         self._scene = ""
-        self._maps: dict[float, NavigableMap] = {}
+        self._maps: dict[tuple[float, float], NavigableMap] = {}
 
     def begin(self, scene_file: str, start: Pose) -> Pose:
         """Load a scene, unless it is already loaded, and put the agent at `start`; returns its pose."""
@@ -78,16 +82,37 @@ class HabitatSim:
         return np.ascontiguousarray(seen["rgb"][:, :, :3]), np.ascontiguousarray(seen["depth"])
 
     def navigable_map(self) -> NavigableMap:
-        """The navigable floor within half a metre of the agent's height."""
+        """The navigable floor within half a metre of the agent's height, as far as `islands` says."""
+        return self._map(CELL_METRES, self._islands == "largest")
+
+    def released_map(self, goal: Point | None) -> tuple[NavigableMap, list[Point]]:
+        """See `Simulator`: the shorter side has 1,024 cells, and all islands count."""
+        low, high = self._sim.pathfinder.get_bounds()
+        shorter = min(float(high[axis]) - float(low[axis]) for axis in (0, 2))
+        return self._map(shorter / _RELEASED_PIXELS, False), [] if goal is None else self._shortest_path(goal)
+
+    def _map(self, cell: float, largest: bool) -> NavigableMap:
         height = round(self._pose().y, 2)
-        if height not in self._maps:
+        if (height, cell) not in self._maps:
             pathfinder = self._sim.pathfinder
             lowest = pathfinder.get_bounds()[0]
-            view = pathfinder.get_topdown_view(meters_per_pixel=CELL_METRES, height=height)  # [along z, along x]
+            # [along z, along x]: the number of the island, -1 where the agent cannot stand
+            islands = np.ascontiguousarray(pathfinder.get_topdown_island_view(cell, height))
+            floor = islands >= 0
+            if largest and floor.any():
+                floor = islands == np.bincount(islands[floor]).argmax()
             # habitat-sim samples from the corner of the bounds, which is the centre of our first cell.
-            x0, z0 = float(lowest[0]) - CELL_METRES / 2, float(lowest[2]) - CELL_METRES / 2
-            self._maps[height] = NavigableMap(np.ascontiguousarray(view, np.bool_), x0, z0)
-        return self._maps[height]
+            x0, z0 = float(lowest[0]) - cell / 2, float(lowest[2]) - cell / 2
+            self._maps[height, cell] = NavigableMap(floor, x0, z0, cell)
+        return self._maps[height, cell]
+
+    def _shortest_path(self, goal: Point) -> list[Point]:
+        path = self._hs.ShortestPath()
+        pose = self._pose()
+        path.requested_start = np.array([pose.x, pose.y, pose.z], np.float32)
+        path.requested_end = np.array(goal, np.float32)
+        found = self._sim.pathfinder.find_path(path)
+        return [(float(x), float(y), float(z)) for x, y, z in path.points] if found else []
 
     def close(self) -> None:
         """Release all resources."""

@@ -1,8 +1,9 @@
 """A fake of habitat-sim: the names, signatures and types of version 0.3.3 that the back end uses.
 
 What fails or crashes there fails here: unknown attributes and arguments, values that the C++ side rejects, a second
-simulator in the process, use after close. The world is one bare room of 6 x 4 metres whose navigable floor starts at
-(-1, 0.5, 2). It can be imported on its own as `habitat_sim`.
+simulator in the process, a CUDA device that is not there (FAKE_CUDA_DEVICES has the number of devices, by default 0),
+use after close. The world is one bare room of 6 x 4 metres whose navigable floor starts at (-1, 0.5, 2), with the top
+of a bed, an island of 1 x 0.5 metres that cannot be reached. It can be imported on its own as `habitat_sim`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import enum
 import math
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -202,6 +204,13 @@ class Configuration:
     enable_batch_renderer: bool = False
 
 
+class ShortestPath(_Bound):
+    attributes = {  # noqa: RUF012
+        "requested_start": (_numbers(3), [0.0] * 3), "requested_end": (_numbers(3), [0.0] * 3),
+        "points": (list, []), "geodesic_distance": (_number, 0.0),
+    }  # fmt: skip
+
+
 class PathFinder:
     has_mesh = True  # changed by tests
 
@@ -216,12 +225,22 @@ class PathFinder:
         return Vector3([-1.0, 0.5, 2.0]), Vector3([5.0, 3.5, 6.0])
 
     def get_topdown_view(self, meters_per_pixel: float, height: float, eps: float = 0.5) -> np.ndarray:
+        return self.get_topdown_island_view(meters_per_pixel, height, eps) >= 0
+
+    def get_topdown_island_view(self, meters_per_pixel: float, height: float, eps: float = 0.5) -> np.ndarray:
         self.views += 1
         metres = _number(meters_per_pixel)
         rows, columns = int(np.float32(4.0) / np.float32(metres)), int(np.float32(6.0) / np.float32(metres))
-        view = np.full((rows, columns), abs(_number(height) - 0.5) <= eps)
-        view[: rows // 2, : columns // 3] = False
+        view = np.full((rows, columns), 1 if abs(_number(height) - 0.5) <= eps else -1, np.int32)
+        view[: rows // 2, : columns // 3] = -1
+        if abs(_number(height) - 0.9) <= eps:  # the top of the bed, and its sides
+            view[rows // 8 : 3 * rows // 8, columns * 2 // 3 : columns * 11 // 12] = -1
+            view[rows * 3 // 16 : rows * 5 // 16, columns * 17 // 24 : columns * 21 // 24] = 0
         return np.asfortranarray(view)  # the layout of Eigen matrices
+
+    def find_path(self, path: ShortestPath) -> bool:
+        path.points = [path.requested_start, path.requested_end]  # type: ignore[attr-defined]
+        return True
 
 
 class Agent:
@@ -279,8 +298,16 @@ class Simulator:
     def _load(self, config: Configuration) -> None:
         if Simulator._drawing not in (None, self):
             raise SystemError("two simulators in one process: segmentation fault")
-        Simulator._drawing, self._has_renderer = self, True
         _one_of(SimulatorConfiguration)(config.sim_cfg)
+        device = config.sim_cfg.gpu_device_id  # type: ignore[attr-defined]
+        if device >= int(os.environ.get("FAKE_CUDA_DEVICES", "0")):
+            place = "Platform::WindowlessEglApplication::tryCreateContext():"
+            print(f"{place} unable to find CUDA device {device} among 1 EGL devices in total", file=sys.stderr)
+            print("WindowlessContext: Unable to create windowless context", file=sys.stderr)
+            raise SystemExit(1)  # as it does, without an exception that could be caught
+        if os.environ.get("FAKE_LOADING"):
+            _wait_for_others(Path(os.environ["FAKE_LOADING"]), int(os.environ["FAKE_MEETING_SIZE"]))
+        Simulator._drawing, self._has_renderer = self, True
         assert all(spec.uuid for agent in config.agents for spec in agent.sensor_specifications)
         self.pathfinder = PathFinder()
         self.agents = [Agent(agent) for agent in config.agents]

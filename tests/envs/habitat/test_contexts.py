@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.habitat.apartments.simulator import ApartmentScenes
 from bonuslab.envs.habitat.contexts import HabitatContexts, check_context, context_id, scene_and_start
+
+from .conftest import BareRooms
 
 APARTMENTS = ApartmentScenes()
 
@@ -91,3 +94,32 @@ def test_unknown_split_is_reported() -> None:
 def test_invalid_context_is_reported(bad: Any) -> None:
     with pytest.raises(InvalidInput, match="context id"):
         check_context(bad, APARTMENTS)
+
+
+@pytest.mark.parametrize("count", ["inf", "6"])
+def test_scenes_are_kept_for_about_scene_steps(bare_rooms: BareRooms, count: str) -> None:
+    sampler = HabitatContexts(bare_rooms, count, seed=0, scene_steps=100)
+    drawn = []
+    for _ in range(4000):
+        drawn.append(sampler.draw())
+        sampler.spend(10)
+    scenes = [scene_and_start(context)[0] for context in drawn]
+    changes = np.flatnonzero(np.diff(scenes)) + 1
+    stays = np.diff(changes)
+    assert stays.min() >= 8  # 80 steps; a scene may be drawn twice in a row
+    assert 10 <= np.median(stays) <= 13
+    frequencies = np.array([drawn.count(context) for context in set(drawn)]) / len(drawn)
+    assert len(frequencies) == (12 if count == "inf" else 6)
+    np.testing.assert_allclose(frequencies, 1 / len(frequencies), rtol=0.35)
+
+
+def test_a_restored_sampler_stays_in_its_scene(bare_rooms: BareRooms) -> None:
+    one, other = (HabitatContexts(bare_rooms, "inf", seed=0, scene_steps=50) for _ in range(2))
+    for _ in range(7):
+        one.draw()
+        one.spend(10)
+    other.set_state(one.get_state())
+    for _ in range(30):
+        assert one.draw() == other.draw()
+        one.spend(10)
+        other.spend(10)

@@ -51,7 +51,7 @@ def test_valid_settings_pass() -> None:
         ({"max_steps": 0}, "max_steps 0"),
         ({"split": "vall"}, "unknown split of apartments 'vall'; did you mean val"),
         ({"stop_ends_episode": "yes"}, "stop_ends_episode 'yes' cannot be used; allowed: true, false"),
-        ({"data_path": "/data"}, "apartments need no data"),
+        ({"data_path": "/data"}, "is for HM3D"),
         ({"size": 64}, "unknown environment setting 'size'"),
     ],
 )
@@ -75,11 +75,11 @@ def test_make_env() -> None:
 def test_unknown_settings_are_rejected() -> None:
     with pytest.raises(InvalidInput, match="did you mean max_steps"):
         make_vector_env("Apartments", 1, max_step=5)
-    with pytest.raises(InvalidInput, match="apartments need no data"):
+    with pytest.raises(InvalidInput, match="is for HM3D"):
         make_vector_env("Apartments", 1, data_path="/data")
 
 
 def test_hm3d_without_habitat_sim_is_rejected_in_one_line() -> None:
-    with pytest.raises(InvalidInput, match=r"HM3D needs habitat-sim 0\.3\.3.*Dockerfile\.habitat") as caught:
+    with pytest.raises(InvalidInput, match=r"HM3D needs habitat-sim 0\.3\.3.*docs/habitat\.md") as caught:
         check_settings("HM3D", contexts="inf")
     assert "\n" not in str(caught.value)

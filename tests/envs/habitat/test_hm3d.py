@@ -18,48 +18,13 @@ from bonuslab.envs.catalogue import check_settings, make_vector_env
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.habitat import HabitatEnv
 from bonuslab.envs.habitat.contexts import context_id
-from bonuslab.envs.habitat.hm3d.episodes import read_episodes
+from bonuslab.envs.habitat.hm3d import devices
 from bonuslab.envs.habitat.hm3d.own_process import HM3DSimulator
 from bonuslab.envs.habitat.hm3d.scenes import HM3DScenes
 from bonuslab.envs.habitat.hm3d.simulator import HabitatSim
 
 from . import fake_habitat_sim as fake
-
-SCENES = {"train": ("00001-aaa", "00004-bbb"), "val": ("00800-TEE",)}
-
-
-def episode(scene: str, split: str, number: int) -> dict[str, Any]:
-    heading = 0.4 * number
-    return {
-        "episode_id": str(number),
-        "scene_id": f"hm3d/{split}/{scene}/{scene[6:]}.basis.glb",
-        "scene_dataset_config": "./data/scene_datasets/hm3d/hm3d_basis.scene_dataset_config.json",
-        "start_position": [1.0 + number, 0.5, 5.0],
-        "start_rotation": [0, math.sin(heading / 2), 0, math.cos(heading / 2)],
-        "goals": [{"position": [0, 0, 0], "radius": None}],
-    }
-
-
-def write_episodes(file: Path, episodes: list[dict[str, Any]]) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with gzip.open(file, "wt") as text:
-        json.dump({"episodes": episodes}, text)
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    """Habitat's `data` folder, with three scenes of two episodes each."""
-    for split, scenes in SCENES.items():
-        episodes = tmp_path / "datasets/pointnav/hm3d/v1" / split
-        write_episodes(episodes / f"{split}.json.gz", [])
-        for scene in scenes:
-            write_episodes(episodes / f"content/{scene[6:]}.json.gz", [episode(scene, split, k) for k in range(2)])
-            glb = tmp_path / f"scene_datasets/hm3d/{split}/{scene}/{scene[6:]}.basis.glb"
-            glb.parent.mkdir(parents=True)
-            glb.write_bytes(b"glTF")
-    (tmp_path / "scene_datasets/hm3d/hm3d_basis.scene_dataset_config.json").write_text("{}")
-    read_episodes.cache_clear()
-    return tmp_path
+from .conftest import episode, write_episodes
 
 
 @pytest.fixture
@@ -77,6 +42,7 @@ def habitat_sim(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         return getattr(inside[self], name)(*arguments)
 
     monkeypatch.setitem(sys.modules, "habitat_sim", fake)
+    monkeypatch.setattr(devices, "egl_devices", lambda: [None])  # software rendering, on any machine
     monkeypatch.setattr(HM3DSimulator, "_call", call)
     monkeypatch.setattr(HM3DSimulator, "close", lambda self: inside.pop(self).close())
     return made
@@ -93,7 +59,8 @@ def own_habitat_sim(made: list[Any]) -> Any:
     return module
 
 
-def test_configuration(data: Path, habitat_sim: list[Any]) -> None:
+def test_configuration(data: Path, habitat_sim: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_CUDA_DEVICES", "4")
     env = HabitatEnv("hm3d", size=32, data_path=data, gpu_device=3)
     env.reset(options={"context": context_id(1, 0)})
     (simulator,) = habitat_sim
@@ -122,7 +89,7 @@ def test_configuration(data: Path, habitat_sim: list[Any]) -> None:
     assert amounts == {"move_forward": 0.25, "turn_left": 10.0, "turn_right": 10.0}
 
 
-def test_fake_is_as_strict_as_habitat_sim(data: Path) -> None:
+def test_fake_is_as_strict_as_habitat_sim(data: Path, capfd: pytest.CaptureFixture[str]) -> None:
     strict = own_habitat_sim([])
     config = strict.SimulatorConfiguration()
     for name, wrong in (("scene_id", data), ("gpu_device_id", 0.0), ("allow_sliding", 1), ("navmesh_settings", {})):
@@ -132,6 +99,10 @@ def test_fake_is_as_strict_as_habitat_sim(data: Path) -> None:
         config.scene_ids = ""
     with pytest.raises(TypeError, match="does not have 2 components"):
         strict.CameraSensorSpec().resolution = [32, 32, 4]
+    with pytest.raises(SystemExit):  # the default device, 0, is a CUDA device
+        strict.Simulator(strict.Configuration(config, [strict.AgentConfiguration()]))
+    assert "unable to find CUDA device 0 among 1 EGL devices" in capfd.readouterr().err
+    config.gpu_device_id = -1
     first = strict.Simulator(strict.Configuration(config, [strict.AgentConfiguration()]))
     with pytest.raises(SystemError, match="two simulators"):
         strict.Simulator(first.config)
@@ -160,9 +131,51 @@ def test_observations_and_map(data: Path, habitat_sim: list[Any]) -> None:
     assert (env.map.x0, env.map.z0) == (-1.025, 1.975)  # the corner of the bounds is the centre of the first cell
     assert env.map.navigable[env.map.cell_of(2.0, 5.0)]
     assert not env.map.navigable[env.map.cell_of(-0.9, 2.1)]
+    assert not env.map.navigable[env.map.cell_of(3.75, 3.0)]  # the top of the bed
     assert 0.05 < env.coverage < 1
     env.step(0)
     assert len(habitat_sim[0].agents[0].acts) == 2  # stop is not passed on to the simulator
+
+
+def test_all_islands_count_on_request(data: Path, habitat_sim: list[Any]) -> None:
+    reachable, released = (HabitatEnv("hm3d", size=32, data_path=data, islands=text) for text in ("largest", "all"))
+    for env in (reachable, released):
+        env.reset(options={"context": context_id(0, 1)})
+    bed = released.map.navigable & ~reachable.map.navigable
+    assert bed.sum() * 0.05**2 == pytest.approx(0.5)  # 1 m x 0.5 m
+    assert bed[released.map.cell_of(3.75, 3.0)]
+    with pytest.raises(InvalidInput, match="unknown choice of islands 'most'; allowed: all, largest"):
+        HabitatEnv("hm3d", data_path=data, islands="most")
+
+
+def test_released_coverage_has_its_own_map(data: Path, habitat_sim: list[Any]) -> None:
+    env = HabitatEnv("hm3d", size=32, data_path=data, coverage="released")
+    env.reset(options={"context": context_id(0, 1)})
+    assert env.map.cell == pytest.approx(4 / 1024)
+    assert env.map.navigable.shape == (1024, 1536)
+    assert env.map.navigable[env.map.cell_of(3.75, 3.0)]  # all islands
+    before = env.coverage
+    for action in (2, 2, 1, 1, 1):
+        env.step(action)
+    assert before < env.coverage
+    with pytest.raises(InvalidInput, match="unknown coverage 'mine'; allowed: released, sight"):
+        check_settings("HM3D", contexts="inf", data_path=str(data), coverage="mine")
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "chosen"),
+    [([None], "auto", -1), ([None, 1, 0], "auto", 0), ([None, 2], "auto", 2), ([], "auto", -1), ([None, 0], 3, 3)],
+)
+def test_device_is_chosen_by_what_egl_has(
+    found: list[int | None], wanted: int | str, chosen: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "egl_devices", lambda: found)
+    assert devices.choose_device(wanted) == chosen
+
+
+def test_machines_without_egl_render_on_any_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices.ctypes, "CDLL", lambda name: (_ for _ in ()).throw(OSError(name)))
+    assert devices.choose_device("auto") == -1
 
 
 def test_one_simulator_loads_all_scenes(data: Path, habitat_sim: list[Any]) -> None:

@@ -33,7 +33,7 @@ def test_prefetching_simulators_render_in_parallel(monkeypatch: pytest.MonkeyPat
     meeting.mkdir()
     monkeypatch.setenv("FAKE_MEETING", str(meeting))  # no one renders until all three have started
     monkeypatch.setenv("FAKE_MEETING_SIZE", "3")
-    simulators = [HM3DSimulator(file_of, "default", 32, 0) for _ in range(3)]
+    simulators = [HM3DSimulator(file_of, "default", 32, -1, "largest") for _ in range(3)]
     rgb, depth = np.zeros((32, 32, 3), np.uint8), np.zeros((32, 32), np.float32)
     for simulator in simulators:
         simulator.begin(0, START)
@@ -57,7 +57,7 @@ def test_prefetching_simulators_render_in_parallel(monkeypatch: pytest.MonkeyPat
 
 
 def test_processes() -> None:
-    one, other = (HM3DSimulator(file_of, "default", 32, 0) for _ in range(2))
+    one, other = (HM3DSimulator(file_of, "default", 32, -1, "largest") for _ in range(2))
     for simulator in (one, other):  # in one process the second would crash
         simulator.begin(0, START)
         assert simulator.pose == pytest.approx(START)

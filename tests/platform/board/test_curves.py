@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from bonuslab.platform.board import large_table
 from bonuslab.platform.board.curves import Curves, arranged
 from bonuslab.platform.board.recent_rows import RecentRows
 from bonuslab.platform.run.rows import RowWriter
@@ -85,3 +88,62 @@ def test_present_values_follow_their_definition(tmp_path: Path, count: int) -> N
     assert recent.value("win_rate") == pytest.approx(sum(slow) / len(slow), rel=1e-6)
     assert recent.value("evaluation/sampled/win_rate") == 0.75, "the last evaluation, however long ago"
     assert recent.value("coverage") is None
+
+
+def test_a_large_table_has_the_same_curves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, random = tmp_path / "progress.csv", np.random.default_rng(2)
+    rows = np.column_stack([np.arange(1, 20_001) * 10, random.normal(size=20_000)])
+    rows[random.random(20_000) < 0.3, 1] = np.nan
+    write(path, rows)
+    exact = Curves(path)
+    exact.refresh()
+    monkeypatch.setattr(large_table, "LARGE_BYTES", 1_000)
+    monkeypatch.setattr(large_table, "BLOCK_BYTES", 4_000)
+    for damage in ("", "20005,1.5x,7\n", "1,2\n"):
+        with path.open("a") as file:
+            file.write(damage)
+        large = Curves(path)
+        large.refresh()
+        groups = large.as_data("rooms", points=10)
+        wanted = exact.as_data("rooms", points=10)
+        assert groups["rows"] == 20_000 + (damage != "")
+        assert groups["steps"] == pytest.approx(wanted["steps"], rel=0.06)  # groups have equal bytes
+        (column,), (truth,) = groups["columns"], wanted["columns"]
+        assert min(column["low"]) == min(truth["low"])
+        assert max(column["high"]) == max(truth["high"])
+        assert np.mean(column["mean"]) == pytest.approx(np.nanmean(rows[:, 1]), abs=0.002)
+    with path.open("a") as file:
+        file.write("300000,50,7\n300010,")  # a row, and the beginning of one
+    large.refresh()
+    assert large.as_data("rooms")["rows"] == 20_002
+    assert large.as_data("rooms")["columns"][0]["last"] == 50
+    again = Curves(path)
+    again.refresh()
+    assert again.as_data("rooms")["rows"] == 20_002, "the incomplete row does not count"
+
+
+OPEN = """
+import resource, sys
+from pathlib import Path
+from bonuslab.platform.board.curves import Curves
+from bonuslab.platform.board.recent_rows import RecentRows
+curves, recent = Curves(Path(sys.argv[1])), RecentRows(Path(sys.argv[1]), ("win_rate",))
+curves.refresh(), recent.refresh()
+assert recent.value("win_rate") is not None
+print(curves.as_data("win_rate")["rows"], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
+"""
+
+
+@pytest.mark.slow
+def test_a_table_of_150_mb_takes_less_than_200_mb(tmp_path: Path) -> None:
+    path, columns = tmp_path / "progress.csv", ["env_steps", "win_rate", *(f"learn/{n}" for n in range(38))]
+    block = "".join(f"{n},{','.join(['0.12345678'] * 39)}\n" for n in range(1_000))
+    with path.open("w") as file:
+        file.write(",".join(columns) + "\n")
+        for _ in range(350):
+            file.write(block)
+    assert path.stat().st_size > 150e6
+    done = subprocess.run([sys.executable, "-c", OPEN, str(path)], capture_output=True, text=True, check=True)
+    rows, megabytes = map(int, done.stdout.split())
+    assert rows == 350_000
+    assert megabytes < 200

@@ -17,7 +17,7 @@ from bonuslab.platform.board.driver import is_locked
 from bonuslab.platform.board.grid_watch import GridWatch
 from bonuslab.platform.board.grids import Grids
 from bonuslab.platform.board.layout import layout_of
-from bonuslab.platform.run.folder import FORMAT, GRID_FILE, GridDescription, GridFolder, TrialDescription
+from bonuslab.platform.run.folder import FORMAT, GRID_COPY, GRID_FILE, GridDescription, GridFolder, TrialDescription
 from bonuslab.platform.run.rows import RowWriter
 
 pytestmark = pytest.mark.usefixtures("always_read")
@@ -111,7 +111,8 @@ BARE = f'{FRONT}, "experiment": "x", "scale": "x", "trials": []'
 )
 def test_a_damaged_grid_is_named_in_the_list_of_grids(grid: GridFolder, text: str) -> None:
     shutil.copytree(grid.path, grid.path.with_name("whole"))
-    (grid.path / GRID_FILE).write_text(text)
+    for name in (GRID_FILE, GRID_COPY):
+        (grid.path / name).write_text(text)
     lines = {line["id"]: line for line in Grids(grid.path.parent).index()}
     assert "cannot be read" in lines["grid"]["problem"]
     assert lines["whole"]["summary"]["trials"] == 16
@@ -122,6 +123,7 @@ def test_a_trial_outside_the_grid_is_refused(grid: GridFolder) -> None:
     values = json.loads(file.read_text())
     values["trials"][0]["id"] = "../../secret"
     file.write_text(json.dumps(values))
+    (grid.path / GRID_COPY).unlink()
     with pytest.raises(InvalidInput, match="not a valid folder name"):
         GridWatch(grid.path).changes()
 

@@ -29,7 +29,7 @@ def grid(tmp_path: Path, write_sample_grid: Callable[..., GridFolder]) -> GridFo
     folder = write_sample_grid(tmp_path / "runs" / "grid", seeds=(0,), rows=4)
     description = folder.description()
     options = {"ray_dashboard": f"http://me:{SECRET}@10.0.0.1:8265/?token={SECRET}", "password": SECRET}
-    command = {"command": f"bonuslab grid --tracking-uri https://me:{SECRET}@mlflow.example"}
+    command = {**description.commands[0], "command": f"bonuslab grid --tracking-uri https://me:{SECRET}@mlflow.example"}
     trials = [replace(trial, config={**trial.config, "key": SECRET}) for trial in description.trials]
     trials[0] = replace(trials[0], labels={**trials[0].labels, "token": SECRET})
     folder.write(replace(description, trials=trials, commands=[command], options=options))
@@ -107,6 +107,35 @@ def test_only_reads_and_only_its_own_files(grid: GridFolder, serve: Callable[...
         assert SECRET not in answer
     for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
         assert requests.request(method, f"{board}/api/grids/grid").status_code == 405, method
+
+
+def test_links_inside_a_grid_are_not_followed(grid: GridFolder, serve: Callable[..., str], tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    first, second = grid.trials()[0], grid.trials()[1]
+    second.path.rename(outside)  # a whole trial
+    second.path.symlink_to(outside)
+    for file in (first.video, first.error_file, first.progress, first.tracking_file, first.state_file):
+        elsewhere = tmp_path / file.name
+        elsewhere.write_text(f"env_steps,{SECRET}\n1,2\n" if file == first.progress else f'{{"error": "{SECRET}"}}')
+        file.unlink(missing_ok=True)
+        file.symlink_to(elsewhere)
+    board = serve(grid.path.parent)
+    api = f"{board}/api/grids/grid"
+    assert requests.get(f"{api}/trials/{first.id}/video.gif").status_code == 404
+    page = requests.get(f"{api}/trials/{first.id}")
+    assert page.status_code == 200
+    assert (page.json()["curves"]["rows"], page.json()["traceback"], page.json()["mlflow"]) == (0, "", {})
+    assert requests.get(f"{api}/trials/{second.id}").status_code == 404
+    cells = {cell["id"]: cell for cell in requests.get(api).json()["cells"]}
+    assert cells[first.id]["status"] == "waiting"
+    assert cells[second.id]["error"] == "its folder is a link, which the board does not follow"
+    assert SECRET not in page.text + requests.get(api).text
+    generation = requests.get(api).json()["version"].split(".")[0]
+    for since in ("9" * 5_000, "²"):
+        assert requests.get(f"{api}?since={generation}.{since}").status_code == 200
+    (grid.path / "grid.json").rename(tmp_path / "grid.json")
+    (grid.path / "grid.json").symlink_to(tmp_path / "grid.json")
+    assert requests.get(api).status_code == 409
 
 
 def test_answers_to_its_own_host_names_only(grid: GridFolder, serve: Callable[..., str]) -> None:

@@ -48,3 +48,20 @@ for words in (["--version"], ["--help"], *([name, "--help"] for name in sys.argv
 def test_help_imports_no_large_package() -> None:
     words = [sys.executable, "-c", HELP_OF_EVERY_COMMAND, *COMMANDS]
     assert subprocess.run(words, capture_output=True, text=True, check=False).stderr == ""
+
+
+def test_completion_knows_commands_options_and_all_families(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["--completion"]) == 0
+    script = tmp_path / "completion.sh"
+    script.write_text(capsys.readouterr().out)
+
+    def complete(*words: str) -> list[str]:
+        line = f"source {script}; COMP_WORDS=(bonuslab {' '.join(words)}); COMP_CWORD={len(words)}; _bonuslab"
+        shell = ["bash", "-c", f'{line}; echo "${{COMPREPLY[@]}}"']
+        return subprocess.run(shell, capture_output=True, text=True, check=True).stdout.split()
+
+    assert complete("doc") == ["doctor"]
+    assert complete("play", "--ag") == ["--agent"]
+    for beginning, name in (("Apart", "Apartments-64"), ("Montez", "MontezumaRevenge"), ("CartP", "CartPole-v1")):
+        for command in ("train", "play", "advise", "doctor"):
+            assert name in complete(command, beginning)

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from bonuslab.envs.minihack import make, task
-from bonuslab.envs.minihack.explorer import Explorer
+from bonuslab.envs.minihack.family import FAMILY as MINIHACK
 from bonuslab.platform.cli import play_episode as play
 from bonuslab.platform.cli.main import main
 from bonuslab.platform.pictures.live_lines import LiveLines
@@ -49,7 +49,8 @@ def test_terminal_is_redrawn_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LINES", "24")
     assert main(["play", "MultiRoom-N2", "--context", "1", "--steps", "3", "--delay", "0"]) == 0
     drawn = terminal.getvalue()
-    assert drawn.count("\033[23A") == 3  # four pictures of 23 lines, three of them over the one before
+    (height,) = set(re.findall(r"\033\[(\d+)A", drawn))  # four pictures of one size
+    assert drawn.count(f"\033[{height}A") == 3  # three of them over the one before
     assert drawn.count("\033[0;1;7;33m@") == 4
     assert drawn.index("\033[?25l") < drawn.index("\033[?25h")
 
@@ -58,8 +59,9 @@ def test_small_terminal_gets_the_last_picture_alone(monkeypatch: pytest.MonkeyPa
     terminal = Terminal()
     monkeypatch.setattr("sys.stdout", terminal)
     monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("LINES", "5")
     assert main(["play", "MultiRoom-N2", "--context", "1", "--steps", "3", "--delay", "0"]) == 0
-    assert "\033[23A" not in terminal.getvalue()
+    assert "\033" not in terminal.getvalue()
 
 
 def test_gif_has_a_frame_a_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,19 +86,40 @@ def test_png_shows_the_last_moment(tmp_path: Path) -> None:
 
 
 def test_a_death_is_shown_as_it_was_before() -> None:
-    env = make("MultiRoom-N6-Lava")
+    env, actions = make("MultiRoom-N6-Lava"), [str(number) for number in range(8)]
+    deaths = 0
     try:
         agent = play.RandomAgent(8, seed=0)
-        deaths = [
-            moment
-            for context in range(20)
-            for moment in play.episode(env, agent, 50, context)
-            if moment.outcome == "died"
-        ]
+        for context in range(20):
+            album = MINIHACK.album()
+            last = list(play.episode(env, agent, album, actions, 50, context))[-1]
+            if last.outcome == "died":
+                deaths += 1
+                assert "HP" in last.description
+                assert album.text(last.step, 80, False) == album.text(last.step - 1, 80, False)
         assert deaths
-        assert all(moment.observation["blstats"].any() for moment in deaths)
     finally:
         env.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Apartments-64", "Apartments-64 context 511821624378: unfinished after 3 steps"),
+        ("Apartments-64 --agent scripted", "coverage "),
+        ("Pong", "Pong context 0: unfinished"),
+        ("CartPole-v1", "CartPole-v1 context "),
+        ("MiniGrid-Empty-5x5-v0", "at 1, 1"),
+    ],
+)
+def test_every_family_can_be_played(name: str, shown: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["play", *name.split(), "--steps", "3"]) == 0
+    printed = capsys.readouterr().out
+    assert shown in printed
+    assert "--save episode.mp4" in printed
+    assert main(["play", *name.split(), "--steps", "3", "--save", str(tmp_path / "out.png")]) == 0
+    with Image.open(tmp_path / "out.png") as image:
+        assert len(image.convert("RGB").getcolors(1_000_000)) > 2
 
 
 @pytest.mark.parametrize(
@@ -104,7 +127,10 @@ def test_a_death_is_shown_as_it_was_before() -> None:
     [
         (["MultiRom-N6"], "MultiRoom-N6"),
         (["MultiRoom-N6", "--context", "-1"], "-1"),
-        (["MultiRoom-N6", "--context", str(2**48)], str(2**48)),
+        (["MultiRoom-N4S5"], "did you mean MultiRoom-N4-S5?"),
+        (["HM3D"], "needs habitat-sim"),
+        (["Pong", "--agent", "scripted"], "no scripted agent for Pong"),
+        (["Pong", "--contexts", "3"], "'3'"),
         (["MultiRoom-N6", "--contexts", "0"], "'0'"),
         (["MultiRoom-N6", "--contexts", "many"], "'many'"),
         (["MultiRoom-N6", "--agent", "clever"], "scripted"),
@@ -124,7 +150,7 @@ def test_bad_input_stops_before_a_game_starts(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(play, "make", lambda *_, **__: pytest.fail("a game was started"))
+    monkeypatch.setattr(type(MINIHACK), "make_env", lambda *_, **__: pytest.fail("a game was started"))
     assert main(["play", *words]) == 2
     captured = capsys.readouterr()
     assert captured.err.startswith("bonuslab: ")
@@ -169,12 +195,12 @@ def test_live_lines_show_the_cursor_again_after_an_error() -> None:
 )
 def test_the_explorer_wins(name: str, least_wins: int) -> None:
     env = make(task(name))
-    explorer = Explorer(env.task.actions)
     wins = 0
     try:
         for context in range(8):
-            explorer.reset()
-            moments = list(play.episode(env, explorer, env.max_steps, context))
+            explorer = MINIHACK.scripted_agent(name, 0)
+            actions = list(env.task.action_names)
+            moments = list(play.episode(env, explorer, MINIHACK.album(), actions, env.max_steps, context))
             wins += moments[-1].outcome == "won"
     finally:
         env.close()

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from bonuslab.envs.listing import KINDS, Kind
 from bonuslab.envs.minihack import TASKS, suites
 from bonuslab.platform.cli.main import main
 
@@ -40,3 +41,38 @@ def test_unknown_suite_names_a_near_one(capsys: pytest.CaptureFixture[str]) -> N
     assert "'papr16'" in captured.err
     assert "paper16" in captured.err
     assert captured.out == ""
+
+
+def test_every_family_is_listed_with_how_to_get_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tasks"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for kind in KINDS:
+        (line,) = [line for line in lines if line.startswith(f"{kind.name} ")]
+        assert kind.get in line
+    assert main(["tasks", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [entry["family"] for entry in listed if "family" in entry] == [kind.name for kind in KINDS]
+
+
+def test_names_of_a_family(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tasks", "atari"]) == 0
+    assert "MontezumaRevenge" in capsys.readouterr().out.splitlines()
+    assert main(["tasks", "Apartments", "--json"]) == 0
+    assert "Apartments-64" in json.loads(capsys.readouterr().out)
+    assert main(["tasks", "HM3D"]) == 0
+    captured = capsys.readouterr()
+    assert "HM3D-256" in captured.out
+    assert "docs/habitat.md" in captured.err
+    assert main(["tasks", "atary"]) == 2
+    assert "did you mean Atari?" in capsys.readouterr().err
+    assert main(["tasks", "atari", "--suite", "paper16"]) == 2
+
+
+def test_other_families_are_listed_without_minihack(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Kind, "installed", property(lambda kind: not kind.packages))
+    assert main(["tasks"]) == 0
+    printed = capsys.readouterr().out
+    assert "MiniHack     no" in printed
+    assert "LavaCross" not in printed

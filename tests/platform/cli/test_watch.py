@@ -108,13 +108,13 @@ def test_a_damaged_checkpoint_is_passed_over_in_a_run_and_refused_alone(
     newest = newest_checkpoint(find(copy))
     damaged = newest.with_name("checkpoint_000000000160")
     shutil.copytree(newest, damaged)
-    (damaged / "algorithm_state.pkl").write_bytes(b"half")
-    with pytest.warns(UserWarning, match="algorithm_state.pkl does not match"):
+    (damaged / "state.bin").write_bytes(b"half")
+    with pytest.warns(UserWarning, match="state.bin does not match"):
         assert main(["watch", str(copy)]) == 0
     assert main(["watch", str(damaged)]) == 2
-    assert "algorithm_state.pkl does not match" in capsys.readouterr().err
+    assert "state.bin does not match" in capsys.readouterr().err
     shutil.rmtree(newest)
-    with pytest.warns(UserWarning, match="algorithm_state.pkl does not match"):
+    with pytest.warns(UserWarning, match="state.bin does not match"):
         assert main(["watch", str(copy)]) == 2
     assert "has no intact checkpoint" in capsys.readouterr().err
 

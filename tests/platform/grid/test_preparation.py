@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -9,13 +10,16 @@ from typing import Any
 
 import pytest
 
+from bonuslab.algorithms.extensions import bonus
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.grid.changes import compare, differences
 from bonuslab.platform.grid.experiment import Scale
 from bonuslab.platform.grid.preparation import ASIDE, ClaimedFolder, checkpoint_locations, this_command, with_id
+from bonuslab.platform.run import versions
 from bonuslab.platform.run.folder import GridDescription, GridFolder
 from bonuslab.platform.run.state import TrialState
 
+PLUGIN = "@bonus('mine', scope='global')\ndef mine(step):\n    return step.reward * 1\n"
 SCALE = Scale("", ["MultiRoom-N2-S4"], ["none", "e3b"], [0, 1], settings={"total_env_steps": 100})
 
 
@@ -143,3 +147,76 @@ def test_differences() -> None:
     before = {"env": {"a": 1, "b": 2}, "plugins": ["x"], "steps": 5, "gone": None, "lr": 1}
     now = {"env": {"a": 1, "b": 3}, "plugins": ("x",), "steps": 5, "lr": 2}
     assert differences(before, now, skip=["lr"]) == ["env.b: 2 → 3"]
+
+
+def test_more_seeds_and_tasks_extend_a_grid_without_consent(grid: Path) -> None:
+    claimed = claim(grid, wanted(seeds=[0, 1, 2], tasks=["MultiRoom-N2-S4", "KeyRoom-S5"]))
+    assert claimed.notes[0] == "extending the grid:"
+    assert claimed.notes[1].startswith("  added    8 trials: ")
+    assert len(claimed.unfinished()) == 10
+    assert GridFolder(grid).trial("MultiRoom-N2-S4__none__cinf__s0").state().status == "finished"
+
+
+@pytest.fixture
+def trained(grid: Path) -> Path:
+    """The same grid, whose trials say which code trained them."""
+    for trial in GridFolder(grid).trials():
+        replace(trial.state(), env_steps=50, code="bonuslab 0.1 at abc").write(trial.state_file)
+    return grid
+
+
+def test_other_code_is_not_mixed_in_without_consent(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InvalidInput, match=r"is of different code:\n  code     bonuslab 0\.1 at abc → bonuslab \S+ at"):
+        ClaimedFolder(trained, wanted(), False, False)
+    assert "resuming with changes:" in claim(trained, wanted(), accept=True).notes
+    assert GridFolder(trained).trials()[0].state().status == "finished"
+    for trial in GridFolder(trained).trials():
+        replace(trial.state(), status="finished").write(trial.state_file)
+    claim(trained, wanted())  # nothing is left to train
+    with pytest.raises(InvalidInput, match=r"bonuslab 0\.1 at abc →"):
+        ClaimedFolder(trained, wanted(seeds=[0, 1, 2]), False, False)
+    monkeypatch.setattr(versions, "_package", lambda: "bonuslab 0.1 at abc")
+    claim(trained, wanted(seeds=[0, 1, 2]))
+
+
+def test_the_users_own_definitions_are_part_of_the_code(fresh_registries: None) -> None:
+    about: dict[str, Any] = {"task": "KeyRoom-S5", "hyperparameters": {}}
+
+    def define(amount: float) -> list[str]:
+        source = PLUGIN.replace("* 1", f"* {amount}")
+        lines = source.splitlines(keepends=True)
+        linecache.cache["<own>"] = (len(source), None, lines, "<own>")
+        exec(compile(source, "<own>", "exec"), {"bonus": bonus, "__name__": "own"})
+        return [versions.this_code({**about, "bonus": text}) for text in ("mine * rnd", "rnd")]
+
+    first, again, second = define(1), define(1), define(2)
+    assert first == again
+    assert first[0] != second[0], "an edited bonus is other code"
+    assert first[1] == second[1], "of trials that use it alone"
+
+
+def test_a_changed_plugin_is_a_change(tmp_path: Path, fresh_registries: None) -> None:
+    plugin, source = tmp_path / "mine.py", "from bonuslab.algorithms.extensions import bonus\n" + PLUGIN
+    plugin.write_text(source)
+    settings = {"total_env_steps": 100, "plugins": [str(plugin)]}
+    claim(tmp_path / "grid", wanted(bonuses=["mine"], settings=settings))
+    plugin.write_text(source.replace("* 1", "* 2"))
+    with pytest.raises(InvalidInput, match=r"changed  2 trials: .*\n *plugins: .*sha256"):
+        ClaimedFolder(tmp_path / "grid", wanted(bonuses=["mine"], settings=settings), False, False)
+
+
+def test_damaged_files_of_a_grid_cost_their_trial_alone(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(versions, "_package", lambda: "bonuslab 0.1 at abc")
+    folder = GridFolder(trained)
+    victim, other = (folder.trial(f"MultiRoom-N2-S4__none__cinf__s{seed}") for seed in (0, 1))
+    victim.state_file.write_bytes(b"\xff")
+    (victim.path / "trial.json").write_text("{")
+    (trained / "grid.json").write_text("")
+    claimed = claim(trained, wanted())
+    assert [victim.id in trial.id for trial in claimed.unfinished()].count(True) == 1
+    assert other.state().status == "finished"
+    assert victim.state().status == "waiting"
+    assert {path.name for path in trained.rglob("*.damaged")} == {
+        "grid.json.damaged", "state.json.damaged", "trial.json.damaged"
+    }  # fmt: skip
+    assert len(claimed.folder.description().commands) == 2

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bonuslab.platform.grid.recorder import Recorder
-from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription
+from bonuslab.platform.run.folder import LABELS, GridDescription, GridFolder, TrialDescription
 from bonuslab.platform.run.rows import RowWriter
 from bonuslab.platform.run.training import TrialReport
 
@@ -17,7 +17,7 @@ from bonuslab.platform.run.training import TrialReport
 @pytest.fixture
 def folder(tmp_path: Path) -> GridFolder:
     folder = GridFolder(tmp_path / "grid")
-    trials = [TrialDescription(name, {}, {}, {}) for name in ("a", "b")]
+    trials = [TrialDescription(name, {}, {}, dict.fromkeys(LABELS, "")) for name in ("a", "b")]
     folder.write(GridDescription("grid", "demo", "small", trials))
     return folder
 

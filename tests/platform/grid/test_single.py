@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 import torch
 
 from bonuslab.algorithms.extensions import kinds, shipping
+from bonuslab.algorithms.learning.state_file import read_state
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.cli.main import main
 from bonuslab.platform.grid.single import SingleRun, TrainingFailed, default_path
@@ -104,12 +104,10 @@ def numbers_in(value: Any) -> Iterator[np.ndarray]:
 def learnt(path: Path) -> list[np.ndarray]:
     """Policy, optimiser, running episodes and bonus of the newest checkpoint."""
     folder = newest_checkpoint(find(path))
-    learner = folder / "learner_group" / "learner"
-    files = [learner / "rl_module" / "default_policy" / "module_state.pkl", learner / "state.pkl"]
-    states = [pickle.loads(file.read_bytes()) for file in [*files, folder / "env_runner" / "state.pkl"]]
-    states[1].pop("metrics_logger", None)
-    states.append(pickle.loads((folder / "algorithm_state.pkl").read_bytes())["bonus"])
-    return list(numbers_in(states))
+    state = read_state(folder, require_trust=pytest.fail)
+    learner = state["learner_group"]["learner"]
+    learner.pop("metrics_logger", None)
+    return list(numbers_in([learner, state["env_runner"], state["bonus"]]))
 
 
 def resume(path: Path, **changes: Any) -> None:
@@ -184,9 +182,9 @@ def test_a_run_whose_checkpoint_is_damaged_uses_the_one_before(
     run.release()
     kept = [Path(place) for place in only(path).state().checkpoints]
     assert [place.name[-3:] for place in kept] == ["064", "096"]
-    (kept[-1] / "algorithm_state.pkl").write_bytes(b"half")
+    (kept[-1] / "state.bin").write_bytes(b"half")
     assert main(["train", "--resume", str(path)]) == 0
-    assert "algorithm_state.pkl does not match its checksum" in capsys.readouterr().out
+    assert "state.bin does not match its checksum" in capsys.readouterr().out
     require_same(whole, path)
 
 

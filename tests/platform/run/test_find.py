@@ -84,7 +84,7 @@ def test_the_newest_comes_first(runs: Path) -> None:
         ("many/nothing", "unknown run 'many/nothing'"),
         ("other", "runs/other was written by bonuslab 0.1, which this version cannot read"),
         ("early", "runs/early was written by another version of bonuslab"),
-        ("torn", "grid.json cannot be read as a grid"),
+        ("torn", "grid.json cannot be read: Expecting property name"),
         (".", "is not a run folder: it has neither grid.json nor trial.json"),
     ],
 )

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mlflow.entities import ViewType
 
-from bonuslab.platform.run.folder import GridFolder
-from bonuslab.platform.run.rows import RowWriter
-from bonuslab.platform.tracking import delivery as delivery_module
+from bonuslab.platform.run.folder import GridFolder, TrialFolder
+from bonuslab.platform.run.rows import RowWriter, read_rows
+from bonuslab.platform.tracking import points
 from bonuslab.platform.tracking.cursor import read_cursor, undelivered
 from bonuslab.platform.tracking.delivery import Busy, Delivery
+from bonuslab.platform.tracking.points import metrics_of
 from bonuslab.platform.tracking.problems import sentence
 from bonuslab.platform.tracking.store import DATABASE, store_of
 
@@ -89,11 +93,13 @@ def test_second_delivery_adds_nothing(grid: GridFolder, deliver: Deliver, conten
                 trial.tracking_file.unlink()
             elif lost == "the end of the cursor":  # killed between sending and writing it down
                 text = trial.tracking_file.read_text()
-                trial.tracking_file.write_text(text.replace('"last_step": 1', '"last_step": '))
+                trial.tracking_file.write_text(text.replace('"delivered": "', '"delivered": "1'))
         assert deliver(grid) is None
         assert len(contents(grid).runs()) == 4
         assert contents(grid).steps(grid.trials()[0]) == before
-    assert read_cursor(grid.trials()[0].tracking_file, DATABASE).last_step == 100_000
+    cursor = read_cursor(grid.trials()[0].tracking_file, DATABASE)
+    assert cursor.delivered.startswith("4:100000:")
+    assert cursor.checked == cursor.delivered
 
 
 def test_unacknowledged_batch_is_not_duplicated(
@@ -101,13 +107,12 @@ def test_unacknowledged_batch_is_not_duplicated(
 ) -> None:
     from bonuslab.platform.tracking.connection import Connection
 
-    send = Connection.log_metrics
-
-    def cut(self: Connection, cursor: Any, metrics: Any) -> None:
-        send(self, cursor, metrics[:-1])  # all but the steps of the last row
+    def cut(self: Connection, cursor: Any, rows: Any, delivered: str) -> None:
+        # All but the steps of the last row.
+        self._client.log_batch(cursor.run_id, metrics_of(rows, self._started_ms(cursor))[:-1])
         raise ConnectionError("failed with exception: the connection broke")
 
-    monkeypatch.setattr(Connection, "log_metrics", cut)
+    monkeypatch.setattr(Connection, "log_rows", cut)
     problem = deliver(grid)
     assert problem is not None
     assert "does not respond" in problem
@@ -118,21 +123,132 @@ def test_unacknowledged_batch_is_not_duplicated(
         assert contents(grid).steps(trial, "env_steps") == trial.rows()["env_steps"].tolist()
 
 
-def test_rows_after_a_restored_checkpoint_are_not_logged_again(
+def same_in_store(grid: GridFolder, contents: Any, trial: TrialFolder) -> None:
+    """The only active run of a trial has each value of its progress.csv once, and no other."""
+    store = contents(grid)
+    run = store.run(trial)
+    held = sorted(
+        (name, point.step, point.value)
+        for name in run.data.metrics
+        for point in store.client.get_metric_history(run.info.run_id, name)
+    )
+    rows = read_rows(trial.progress)
+    assert held == sorted((name, int(row["env_steps"]), value) for row in rows for name, value in row.items())
+
+
+def test_a_rewound_trial_gets_a_run_of_its_own(
     grid: GridFolder, contents: Any, append_row: Callable[..., None]
 ) -> None:
     running = grid.trials()[2]
     work = Delivery(grid, store_of(grid))
     assert work.deliver(driven=True) is None
-    assert contents(grid).steps(running) == [25_000, 50_000]
+    first = contents(grid).run(running)
     RowWriter(running.progress).cut_after(25_000)
     append_row(running, 40_000)
     append_row(running, 60_000, rooms=3.0)  # a column that is new, and a file that was rewritten
+    assert undelivered(grid, store_of(grid)).rows == 3, "the store has other rows than the trial"
     assert work.deliver(driven=True) is None
     append_row(running, 70_000)
     assert work.deliver(driven=True) is None
-    assert contents(grid).steps(running) == [25_000, 50_000, 60_000, 70_000]
-    assert contents(grid).steps(running, "rooms") == [60_000]
+    assert contents(grid).steps(running) == [25_000, 40_000, 60_000, 70_000]
+    same_in_store(grid, contents, running)
+    second = contents(grid).run(running)
+    assert (first.data.tags["attempt"], second.data.tags["attempt"]) == ("1", "2")
+    assert second.data.params == first.data.params
+    old = contents(grid).client.get_run(first.info.run_id)
+    assert (old.info.lifecycle_stage, old.info.status) == ("deleted", "KILLED")
+    assert "rewound" in old.data.tags["bonuslab.withdrawn"]
+    assert read_cursor(running.tracking_file, DATABASE).run_id == second.info.run_id
+    work.close()
+
+
+@pytest.mark.parametrize("remembered", [True, False], ids=["one-process", "a-new-process-each-time"])
+def test_store_equals_the_file_after_any_rewinds(
+    grid: GridFolder, contents: Any, deliver: Deliver, append_row: Callable[..., None], remembered: bool
+) -> None:
+    rng = random.Random(int(remembered))
+    running, work, step = grid.trials()[2], Delivery(grid, store_of(grid)), 50_000
+    for number in range(12):
+        if rng.random() < 0.5:
+            step = rng.choice([0, *(int(row["env_steps"]) for row in read_rows(running.progress))])
+            RowWriter(running.progress).cut_after(step)
+        for _ in range(rng.randrange(4)):
+            step += 1_000
+            append_row(running, step, win_rate=rng.random(), wall_seconds=number + step / 2_000)
+        if rng.random() < 0.7:
+            assert (work.deliver(driven=True) if remembered else deliver(grid)) is None
+            same_in_store(grid, contents, running)
+    assert work.deliver(driven=False) is None
+    work.close()
+    same_in_store(grid, contents, running)
+    assert not undelivered(grid, store_of(grid))
+    deleted = contents(grid).client.search_runs(
+        [contents(grid).run(running).info.experiment_id], run_view_type=ViewType.DELETED_ONLY
+    )
+    assert len(deleted) >= 2
+    assert {run.data.tags["bonuslab.trial_id"] for run in deleted} == {running.id}
+
+
+def test_rows_below_the_checkpoint_stay_in_their_run(
+    grid: GridFolder, contents: Any, deliver: Deliver, append_row: Callable[..., None]
+) -> None:
+    running = grid.trials()[2]
+    deliver(grid)
+    before = contents(grid).run(running).info.run_id
+    append_row(running, 60_000)  # never delivered, and lost with its process
+    RowWriter(running.progress).cut_after(50_000)
+    append_row(running, 60_000, win_rate=0.25)
+    deliver(grid)
+    assert contents(grid).run(running).info.run_id == before
+    same_in_store(grid, contents, running)
+
+
+def test_the_closing_check_reads_the_store_itself(
+    grid: GridFolder, deliver: Deliver, contents: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bonuslab.platform.tracking.connection import Connection
+
+    running = grid.trials()[2]
+    assert deliver(grid) is None
+    with closing(sqlite3.connect(grid.path / DATABASE)) as database, database:
+        # What no step number tells: a value of another attempt, and one that was never written.
+        run_id = contents(grid).run(running).info.run_id
+        change = "UPDATE metrics SET value = 0.125 WHERE run_uuid = ? AND key = 'win_rate' AND step = 25000"
+        assert database.execute(change, [run_id]).rowcount == 1
+        lack = "DELETE FROM metrics WHERE run_uuid = ? AND key = 'entropy'"
+        assert database.execute(lack, [run_id]).rowcount == 2
+    assert deliver(grid, driven=False) is None
+    same_in_store(grid, contents, running)
+    assert contents(grid).run(running).info.run_id != run_id
+
+    failed = grid.trials()[1]
+    RowWriter(failed.progress).append({"env_steps": 30_000, "win_rate": 0.5, "wall_seconds": 15.0})
+    monkeypatch.setattr(Connection, "difference", lambda *_: ({("win_rate", 1, 2, 0.5)}, set()))
+    problem = str(deliver(grid, driven=False))
+    assert "other values than were sent (1 lacking, 0 unknown)" in problem
+    assert failed.id in problem
+
+
+def test_a_deleted_database_is_named_and_filled_again(
+    grid: GridFolder, contents: Any, append_row: Callable[..., None], empty_database: Path
+) -> None:
+    running = grid.trials()[2]
+    work = Delivery(grid, store_of(grid))
+    assert work.deliver(driven=True) is None
+    for again in ("nothing", "an empty one"):
+        (grid.path / DATABASE).unlink()
+        if again == "an empty one":
+            shutil.copy(empty_database, grid.path / DATABASE)
+        append_row(running, running.state().env_steps + 10_000)
+        problem = str(work.deliver(driven=True))
+        assert problem.endswith("mlflow.db was deleted or replaced; a new one gets everything again")
+        assert work.lost
+        assert work.deliver(driven=True) is None
+        assert not work.lost
+        with closing(sqlite3.connect(grid.path / DATABASE)) as database:  # MLflow's own client holds the old file
+            counts = "SELECT count(*), (SELECT count(*) FROM metrics WHERE key = 'win_rate') FROM runs"
+            rows = sum(len(read_rows(trial.progress)) for trial in grid.trials())
+            assert database.execute(counts).fetchone() == (4, rows)
     work.close()
 
 
@@ -152,7 +268,7 @@ def test_status_changes_back_and_forth(grid: GridFolder, deliver: Deliver, conte
 def test_requests_hold_complete_rows(
     grid: GridFolder, deliver: Deliver, contents: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delivery_module, "METRICS_PER_REQUEST", 25)
+    monkeypatch.setattr(points, "METRICS_PER_REQUEST", 25)
     assert deliver(grid) is None
     assert contents(grid).steps(grid.trials()[0], "entropy") == [25_000, 50_000, 75_000, 100_000]
 

@@ -35,7 +35,7 @@ def test_delivers_what_a_killed_driver_left(grid: GridFolder, monkeypatch: pytes
     monkeypatch.setattr(signal, "signal", lambda number, handler: None)
     follower_process.main()
     cursor = read_cursor(grid.trials()[2].tracking_file, DATABASE)
-    assert (cursor.last_step, cursor.mlflow_status) == (50_000, "KILLED")
+    assert (cursor.delivered[:8], cursor.mlflow_status) == ("2:50000:", "KILLED")
 
 
 def test_unresponsive_server_delays_nothing(grid: GridFolder) -> None:
@@ -84,4 +84,25 @@ def test_driver_notices_that_the_process_died(
     assert not follower.deliver(timeout_seconds=600)
     assert not follower.stop(timeout_seconds=600)
     assert follower.problem == f"the process that tracks the grid ended with status {status}"
-    assert len(notes) == (1 if status else 0)
+    ending = f"the process that tracks the grid ended with status {status}"
+    assert notes == [f"tracking: {ending} and is started again; training continues"]
+
+
+def test_a_killed_process_is_started_again(
+    grid: GridFolder, wait_until: Callable[..., bool], append_row: Callable[..., None]
+) -> None:
+    notes: list[str] = []
+    running = grid.trials()[2]
+    follower = Follower(grid, None, notes.append)
+    follower.start()
+    assert follower._process is not None
+    first = follower._process.pid
+    os.kill(first, signal.SIGKILL)
+    append_row(running, 75_000)
+    wait_until(lambda: read_cursor(running.tracking_file, DATABASE).delivered.startswith("3:75000:"))
+    assert follower._process.pid != first
+    wait_until(lambda: len(notes) == 2)
+    assert "ended with status -9 and is started again" in notes[0]
+    assert notes[1].endswith("works again; everything is delivered")
+    assert follower.stop(timeout_seconds=600)
+    assert follower.summary() == f"every trial is in MLflow: {follower.store.name}"

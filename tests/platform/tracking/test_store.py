@@ -66,9 +66,9 @@ def test_unusable_uris_are_refused(folder: GridFolder, uri: str, message: str) -
 
 def test_cursors_of_other_stores_stay(tmp_path: Path) -> None:
     path = tmp_path / "tracking.json"
-    write_cursor(path, "a", Cursor(run_id="1", last_step=10))
+    write_cursor(path, "a", Cursor(run_id="1", delivered="1:10:ab"))
     write_cursor(path, "b", Cursor(run_id="2", artifacts={"video.gif": "x"}))
-    assert read_cursor(path, "a") == Cursor(run_id="1", last_step=10)
+    assert read_cursor(path, "a") == Cursor(run_id="1", delivered="1:10:ab")
     assert read_cursor(path, "b").artifacts == {"video.gif": "x"}
     assert set(json.loads(path.read_text())["stores"]) == {"a", "b"}
     assert read_cursor(path, "c") == Cursor()

@@ -10,7 +10,7 @@ import pytest
 
 from bonuslab.algorithms.bonuses import PRESETS, parse, registered
 from bonuslab.algorithms.bonuses.algebra.expression import parameter_types
-from bonuslab.algorithms.bonuses.algebra.parser import MAX_DEPTH
+from bonuslab.algorithms.bonuses.algebra.parser import MAX_CHARACTERS, MAX_DEPTH
 from bonuslab.algorithms.extensions import load_plugin
 from bonuslab.envs.errors import InvalidInput
 
@@ -167,7 +167,7 @@ def test_errors_show_their_position(text, where, parts):
 @pytest.mark.parametrize("opening", ["(", "toy.options("])
 def test_deep_nesting_is_rejected(count, opening):
     text = opening * count + "toy.age" + ")" * count
-    assert ("nested deeper" if len(text) <= 10_000 else "too long") in message(text)
+    assert ("nested deeper" if len(text) <= MAX_CHARACTERS else "too long") in message(text)
 
 
 def test_nesting_up_to_the_limit_and_long_chains_work():
