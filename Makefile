@@ -40,8 +40,11 @@ build/typecheck/bonuslab:
 	@for part in algorithms envs experiments platform; do ln -sfn ../../../$$part $@/$$part; done
 	@for file in __init__ rllib; do ln -sfn ../../../platform/bonuslab/$$file.py $@/$$file.py; done
 
+# The packages of the extra `aws` are not installed here; their versions stay.
 constraints: $(READY)  ## write down the versions that are installed now
-	$(BIN)/pip list --format=freeze --exclude bonuslab --exclude pip | sed 's/+cpu$$//' > constraints.txt
+	{ $(BIN)/pip list --format=freeze --exclude bonuslab --exclude pip | sed 's/+cpu$$//'; \
+	  grep -E '^(boto3|botocore|jmespath|s3transfer)==' constraints.txt; } | sort -fu > build/constraints.txt
+	mv build/constraints.txt constraints.txt
 
 clean:  ## remove .venv and everything that can be made again
 	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache *.egg-info
