@@ -14,7 +14,6 @@ from bonuslab.algorithms.ddppo.config import DDPPOConfig
 from bonuslab.algorithms.ddppo.hyperparameters import HABITAT, LAPTOP, LAPTOP_PIXELS
 from bonuslab.algorithms.ddppo.resources import DDPPOResources
 from bonuslab.experiments.benchmarks.habitat_projection import (
-    PAPER_STEPS_PER_SECOND,
     WORKERS,
     Assumptions,
     habitat_job,
@@ -25,8 +24,6 @@ from bonuslab.experiments.benchmarks.timing import trained_per_second
 from bonuslab.experiments.benchmarks.worker_simulation import Job, Network, simulate, speed_up
 
 TASK, PIXELS = "MultiRoom-N6-Lava", "Apartments-64"
-DDPPO_PAPER = {8: 7.3, 128: 107.0}
-"""Speed-up over one GPU that Wijmans et al. (2020) report; 107 is from their abstract, 7.3 from memory."""
 SIMULATED = (8, 32, 128)
 
 
@@ -99,11 +96,8 @@ def _simulated(rollouts: int) -> list[Measurement]:
                     f"{1e3 * exchange:.0f} ms per update",
                     flush=True,
                 )
-                peers = [("no preemption", waiting)]
-                if spread and workers in DDPPO_PAPER:
-                    peers.append(("DD-PPO's paper (quoted)", DDPPO_PAPER[workers]))
-                title = f"simulated speed-up, {workers} workers, {name}, {topology}"
-                rows += [Measurement(f"{title}; peer: {peer}", ours, value, "×", True) for peer, value in peers]
+                title = f"simulated speed-up, {workers} workers, {name}, {topology}; peer: no preemption"
+                rows.append(Measurement(title, ours, waiting, "×", True))
     return rows
 
 
@@ -172,10 +166,9 @@ def _projected() -> list[Measurement]:
         flush=True,
     )
     print(f"  assumed: {assumed}", flush=True)
-    hours, paper = (HABITAT.values.total_env_steps / each / 3600 for each in (speed, PAPER_STEPS_PER_SECOND))
+    hours = HABITAT.values.total_env_steps / speed / 3600
     name = f"projected: {WORKERS} GPUs × {envs} envs"
     return [
-        Measurement(f"{name}; peer: the paper (quoted)", speed, PAPER_STEPS_PER_SECOND, "frames/s", True),
         Measurement(f"{name}; peer: no preemption", speed, envs * waiting.steps_per_second, "frames/s", True),
-        Measurement(f"{name}, 225 million steps; peer: the paper (quoted)", hours, paper, "hours"),
+        Measurement(f"{name}, 225 million steps", hours, None, "hours"),
     ]

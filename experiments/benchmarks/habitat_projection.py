@@ -17,8 +17,6 @@ from bonuslab.envs.habitat.spaces import observation_space
 from bonuslab.experiments.benchmarks.worker_simulation import Job
 
 WORKERS = 32
-PAPER_STEPS_PER_SECOND = 225e6 / (3 * 24 * 3600)
-"""Paper, appendix Habitat, Compute Details: 225 million steps in about 3 days on 32 GPUs."""
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,17 @@ def descendants(root: int, proc: Path = PROC) -> list[int]:
     return found
 
 
+def tree_cpu_seconds(root: int, proc: Path = PROC) -> float:
+    """CPU time of a process and all its descendants, with those that have ended and were waited for."""
+    total = 0
+    for pid in descendants(root, proc):
+        try:
+            total += sum(map(int, _stat(proc / str(pid))[11:15]))  # user, system, and both of ended children
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return total / os.sysconf("SC_CLK_TCK")
+
+
 def role_of(command: str) -> str:
     """The role of a descendant of the driver."""
     return next((role for title, role in _TITLES.items() if command.startswith(title)), RAY)

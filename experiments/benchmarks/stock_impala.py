@@ -23,7 +23,7 @@ class StockModule(TorchRLModule, ValueFunctionAPI):
 
     def setup(self) -> None:
         """Build the network."""
-        self.network = build_policy(self.model_config["family"], self.observation_space, int(self.action_space.n))
+        self.network: Any = build_policy(self.model_config["family"], self.observation_space, int(self.action_space.n))
 
     def get_initial_state(self) -> dict[str, np.ndarray]:
         """Zeros h and c."""
@@ -43,16 +43,19 @@ class StockModule(TorchRLModule, ValueFunctionAPI):
         core = self._core(batch)[0] if embeddings is None else embeddings
         return self.network.value_head(core).squeeze(-1)
 
-    def _core(self, batch: dict[str, Any]) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
-        observations = batch[Columns.OBS]
+    def _core(self, batch: dict[str, Any], network: Any = None) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
+        """Output of the LSTM [B, T, hidden] and its last state, of this network or of another."""
+        observations, network = batch[Columns.OBS], network or self.network
         B, T = observations["blstats"].shape[:2]
         flat = {key: rows.reshape(B * T, *rows.shape[2:]) for key, rows in observations.items()}
-        features = self.network.encoder(flat).view(B, T, -1).transpose(0, 1)
+        features = network.encoder(flat).view(B, T, -1).transpose(0, 1)
         state = batch[Columns.STATE_IN]
         first = torch.zeros(T, B, dtype=torch.bool, device=features.device)
-        assert self.network.core is not None
-        core, after = self.network.core(features, first, (state["h"][None], state["c"][None]))
+        core, after = self._run_core(network, features, first, (state["h"][None], state["c"][None]))
         return core.transpose(0, 1), after
+
+    def _run_core(self, network: Any, features: torch.Tensor, first: torch.Tensor, state: Any) -> Any:
+        return network.core(features, first, state)
 
 
 def stock_config(task: str, family: str, num_runners: int, envs: int, unroll: int, batch_steps: int) -> IMPALAConfig:

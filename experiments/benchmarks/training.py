@@ -15,8 +15,8 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 WORKER = Path(__file__).with_name("training_worker.py")
 WARM_UP, TURN = 3, 10
 """Updates of 2,048 steps before the first turn, and per turn."""
+END_SECONDS = 20
 CASES: dict[str, dict[str, Any]] = {
     "MultiRoom-N8-S5, count": {"task": "MultiRoom-N8-S5", "bonus": "count.episodic(position)"},
     "MultiRoom-N8-S5, e3b * rnd": {"task": "MultiRoom-N8-S5", "bonus": "e3b * rnd"},
@@ -80,19 +81,35 @@ def train(worker: subprocess.Popen[str], updates: int) -> tuple[float, int, floa
 
 
 @contextmanager
-def start_worker(settings: dict[str, Any], folder: Path | None) -> Iterator[subprocess.Popen[str]]:
+def start_worker(
+    settings: dict[str, Any],
+    folder: Path | None,
+    script: Path = WORKER,
+    arguments: Sequence[str] = (),
+    python: str = sys.executable,
+) -> Iterator[subprocess.Popen[str]]:
     """A process that trains when asked, with this code or with that of a `checkout`."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", **({"PYTHONPATH": str(folder)} if folder else {})}
-    command = [sys.executable, str(WORKER), json.dumps(settings)]
     # A script's folder comes first on the path; -P leaves it out, so that only the package of the revision is found.
-    command.insert(1, "-P")
+    command = [python, "-P", str(script), json.dumps(settings), *arguments]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=tempfile.gettempdir()
     ) as process:
         try:
             yield process
         finally:
-            process.kill()
+            _end(process)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Without input a worker ends by itself, and Ray with it; one that is busy is killed."""
+    assert process.stdin is not None
+    with suppress(BrokenPipeError):
+        process.stdin.close()
+    try:
+        process.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
 @contextmanager

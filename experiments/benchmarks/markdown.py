@@ -1,0 +1,79 @@
+"""The speed table of README: Markdown between two markers, with the commit, date and machine it was measured on."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.experiments.benchmarks.measurement import Measurement
+
+ROOT = Path(__file__).resolve().parents[2]
+BEGIN, END = "<!-- speed -->", "<!-- /speed -->"
+
+
+def markdown_section(
+    measured: Sequence[tuple[str, Measurement]], quick: bool = False, against: str | None = None
+) -> str:
+    """What stands between the markers: a line about this run, and one row per part and measurement."""
+    options = (" --quick" if quick else "") + (f" --against {against}" if against else "")
+    lines = [
+        f"Measured at commit {commit()} on {datetime.date.today().isoformat()}, {machine()}"
+        f"{', with `--quick`: few repetitions' if quick else ''}.",
+        "",
+        "| measured | ours | peer | ratio | command |",
+        "|---|---:|---:|---:|---|",
+    ]
+    for part, item in measured:
+        what, _, peer = item.name.partition("; peer: ")
+        theirs = "" if item.peer is None else f"{_number(item.peer)}{f': {peer}' if peer else ''}"
+        ratio = "" if item.ratio is None else f"{item.ratio:.2f}×"
+        command = f"`speed.py {part}{options if part in ('training', 'time-to-solve') else ' --quick' * quick}`"
+        cells = (what, f"{_number(item.ours)} {item.unit}", theirs, ratio, command)
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join(lines)
+
+
+def replace_section(file: Path, section: str | None) -> None:
+    """Put a section between the markers of a file; None only checks that they are there."""
+    if not file.is_file():
+        raise InvalidInput(f"{file} is not a file")
+    before, begin, rest = file.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise InvalidInput(f"{file} has no {BEGIN} followed by {END}")
+    if section is not None:
+        file.write_text(f"{before}{BEGIN}\n{section}\n{END}{after}", encoding="utf-8")
+
+
+def commit() -> str:
+    """The commit of this code, and whether files differ from it."""
+    try:
+        described = ["git", "-C", str(ROOT), "describe", "--always", "--abbrev=7", "--exclude=*", "--dirty"]
+        text = subprocess.run(described, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return text.replace("-dirty", " (with uncommitted changes)")
+
+
+def machine() -> str:
+    """Cores and processor."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{cores} cores, {_processor()}, {platform.system()}"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.machine()
+
+
+def _number(value: float) -> str:
+    """Three digits, as people write them."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -1,0 +1,97 @@
+"""speed.py: the parts it knows, the Markdown table, and where that is written."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from bonuslab.envs.errors import InvalidInput
+from bonuslab.experiments import speed
+from bonuslab.experiments.benchmarks import markdown
+from bonuslab.experiments.benchmarks.measurement import Measurement
+
+ROWS = [
+    ("peers", Measurement("training; peer: RLlib's PPO", 200.0, 700.0, "CPU µs/step")),
+    ("envs", Measurement("files | left open", 0.0, None, "files")),
+    ("training", Measurement("steps; peer: 54a96d8", 3000.0, 1500.0, "steps/s", True)),
+]
+
+
+def test_markdown_has_one_row_per_measurement_with_its_command() -> None:
+    first, blank, *table = markdown.markdown_section(ROWS, against="54a96d8").splitlines()
+    assert first.startswith(f"Measured at commit {markdown.commit()} on 20")
+    assert "quick" not in first
+    assert blank == ""
+    assert table == [
+        "| measured | ours | peer | ratio | command |",
+        "|---|---:|---:|---:|---|",
+        "| training | 200 CPU µs/step | 700: RLlib's PPO | 3.50× | `speed.py peers` |",
+        "| files \\| left open | 0 files |  |  | `speed.py envs` |",
+        "| steps | 3,000 steps/s | 1,500: 54a96d8 | 2.00× | `speed.py training --against 54a96d8` |",
+    ]
+    assert "`speed.py peers --quick`" in markdown.markdown_section(ROWS, quick=True)
+
+
+def test_a_section_replaces_what_stands_between_the_markers(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"above\n{markdown.BEGIN}\nold\n{markdown.END}\nbelow\n")
+    markdown.replace_section(page, "new")
+    markdown.replace_section(page, "newer")
+    assert page.read_text() == f"above\n{markdown.BEGIN}\nnewer\n{markdown.END}\nbelow\n"
+
+
+@pytest.mark.parametrize("text", ["", markdown.BEGIN, f"{markdown.END}{markdown.BEGIN}"])
+def test_a_file_without_markers_is_refused(tmp_path: Path, text: str) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(text)
+    with pytest.raises(InvalidInput, match="<!-- speed -->"):
+        markdown.replace_section(page, "new")
+    assert page.read_text() == text
+
+
+def test_readme_has_the_markers() -> None:
+    markdown.replace_section(markdown.ROOT / "README.md", None)
+
+
+@pytest.mark.parametrize("part", speed.PARTS)
+def test_every_part_can_run(part: str) -> None:
+    module = importlib.import_module(f"bonuslab.experiments.benchmarks.{speed.MODULES.get(part, part)}")
+    assert callable(module.run)
+
+
+def test_all_runs_every_part_and_writes_the_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ran = []
+    for part in speed.PARTS:
+        module = importlib.import_module(f"bonuslab.experiments.benchmarks.{speed.MODULES.get(part, part)}")
+
+        def run(quick: bool, part: str = part, **_: object) -> list[Measurement]:
+            ran.append((part, quick))
+            return [Measurement(part, 1.0, 2.0, "s")]
+
+        monkeypatch.setattr(module, "run", run)
+    page = tmp_path / "page.md"
+    page.write_text(f"{markdown.BEGIN}{markdown.END}")
+    assert speed.main(["all", "--quick", "--markdown", "--write", str(page)]) == 0
+    assert ran == [(part, True) for part in speed.PARTS]
+    for part in speed.PARTS:
+        against = f" --against {speed.BASELINE}" if part in speed.AGAINST else ""
+        assert f"| {part} | 1 s | 2 | 2.00× | `speed.py {part} --quick{against}` |" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["envs", "--write", "missing.md"], "missing.md is not a file"),
+        (["envs", "--cache", "somewhere"], "name the part `peers`"),
+        (["envs", "--against", "HEAD"], "name the part `training`"),
+    ],
+)
+def test_mistakes_are_told_before_anything_runs(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        speed.main(arguments)
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
