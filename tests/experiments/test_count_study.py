@@ -101,7 +101,7 @@ def test_settings_of_a_rows_environment_reach_its_trials_and_yield_to_the_users(
         trials = EXPERIMENT.selected("laptop", seeds=[0], tasks=["Corridor-R3"], settings=settings).trials()
         return {trial.config["env"].get("max_steps") for trial in trials}
 
-    assert limits() == {400}
+    assert limits() == {250}
     assert limits(env={"max_steps": 90}) == {90}
 
 
@@ -175,8 +175,8 @@ def test_variants_with_another_environment_are_no_part_of_the_tables(tmp_path: P
     assert "Of several variants a cell has the best" in (picture.parent / "table.md").read_text()
     with (picture.parent / "trials.csv").open(newline="") as file:
         written = {row["variant"]: (row["coefficient"], row["env"]) for row in csv.DictReader(file)}
-    assert written["none 0.1, walls free"] == ("0.1", "penalty_step=0.0")
-    assert written["std 0.0015"] == ("0.0015", "")
+    assert written["none 0.1, walls free"] == ("0.1", "stagger=True penalty_step=0.0")
+    assert written["std 0.0015"] == ("0.0015", "stagger=True")
 
 
 def test_the_study_is_written_and_read_back(grid: GridFolder) -> None:
