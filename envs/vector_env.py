@@ -17,6 +17,8 @@ Observations = dict[str, np.ndarray]
 
 SHORTENED = "shortened"
 """`end_status` of an env's first episode if it was cut short only to start envs at different times; not counted."""
+TRUNCATIONS = ("step_limit", SHORTENED, "simulator_died")
+"""Every `end_status` that is no part of the task."""
 
 
 class EnvError(RuntimeError):

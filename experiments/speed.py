@@ -20,6 +20,7 @@ from bonuslab.envs.errors import InvalidInput
 from bonuslab.experiments.benchmarks.markdown import markdown_section, replace_section
 from bonuslab.experiments.benchmarks.measurement import Measurement
 from bonuslab.experiments.benchmarks.time_to_solve import BASELINE
+from bonuslab.experiments.benchmarks.training import require_revision
 from bonuslab.platform.pictures.table import print_table
 
 PARTS = (
@@ -74,6 +75,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             replace_section(arguments.write, None)
         except InvalidInput as error:
             parser.error(f"--write: {error}")
+
+    if against or "time-to-solve" in parts:
+        try:
+            require_revision(against or BASELINE)
+        except InvalidInput as error:
+            parser.error(f"--against: {error}")
 
     measured: list[tuple[str, Measurement]] = []
     for part in parts:

@@ -28,7 +28,7 @@ from bonuslab.algorithms.acting.rollout import Rollout, Stop
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.learning.no_compile import no_inductor
 from bonuslab.envs.catalogue import make_vector_env
-from bonuslab.envs.vector_env import SHORTENED, FinishedEpisode
+from bonuslab.envs.vector_env import SHORTENED, TRUNCATIONS, FinishedEpisode
 
 STREAMS_PER_INCARNATION = 1_000_003
 """More than the number of runners, so no two incarnations of any two runners share a random stream."""
@@ -71,7 +71,7 @@ class EndedEpisode:
 
     def __init__(self, episode: FinishedEpisode) -> None:
         self.finished = episode
-        self.is_terminated = episode.end_status not in ("step_limit", SHORTENED)
+        self.is_terminated = episode.end_status not in TRUNCATIONS
         self.is_truncated = not self.is_terminated
 
     def get_return(self) -> float:

@@ -13,9 +13,10 @@ from bonuslab.envs.episode_env import EpisodeEnv
 from bonuslab.envs.habitat.backends import find_scenes
 from bonuslab.envs.habitat.contexts import HabitatContexts, check_context, choose_scene_steps, scene_and_start
 from bonuslab.envs.habitat.coverage import COVERAGES
-from bonuslab.envs.habitat.episode import TRUNCATED, HabitatEpisode
+from bonuslab.envs.habitat.episode import HabitatEpisode
 from bonuslab.envs.habitat.simulator import Action, NavigableMap, Pose, Scenes
 from bonuslab.envs.habitat.spaces import action_space, check_action, check_size, observation_space
+from bonuslab.envs.vector_env import TRUNCATIONS
 
 
 class HabitatEnv(EpisodeEnv):
@@ -105,7 +106,7 @@ class HabitatEnv(EpisodeEnv):
         return frame(views, self.map, self.revealed, self.path, self.coverage, background=self.from_above())
 
     def _is_truncated(self) -> bool:
-        return self._episode.status in TRUNCATED
+        return self._episode.status in TRUNCATIONS
 
     def _begin(self, context: int | None, seed: int | None) -> None:
         self.contexts.spend(self._episode.length)

@@ -13,12 +13,9 @@ from bonuslab.envs.habitat.coverage import COVERAGES, Coverage, ReleasedCoverage
 from bonuslab.envs.habitat.sensors import compass, gps, write_depth
 from bonuslab.envs.habitat.simulator import Action, NavigableMap, Point, Pose, Scenes, SimulatorDied
 from bonuslab.envs.habitat.spaces import MAX_STEPS, check_flag, check_max_steps, observation_buffers
-from bonuslab.envs.vector_env import SHORTENED
 
 EndStatus = Literal["none", "running", "stopped", "step_limit", "shortened", "simulator_died"]
 """`stopped`: the agent took the stop action. `none`: no episode has started. `shortened`: see `SHORTENED`."""
-TRUNCATED = ("step_limit", SHORTENED, "simulator_died")
-"""Endings that are not part of the task."""
 
 
 class HabitatEpisode:

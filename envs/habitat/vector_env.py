@@ -15,7 +15,7 @@ from bonuslab.envs.errors import check_integer
 from bonuslab.envs.habitat.backends import find_scenes
 from bonuslab.envs.habitat.contexts import HabitatContexts, choose_scene_steps
 from bonuslab.envs.habitat.coverage import COVERAGES
-from bonuslab.envs.habitat.episode import TRUNCATED, HabitatEpisode
+from bonuslab.envs.habitat.episode import HabitatEpisode
 from bonuslab.envs.habitat.simulator import Action, Scenes, SimulatorDied
 from bonuslab.envs.habitat.spaces import (
     action_space,
@@ -26,7 +26,7 @@ from bonuslab.envs.habitat.spaces import (
     observation_space,
 )
 from bonuslab.envs.replayed_vector_env import ReplayedVectorEnv
-from bonuslab.envs.vector_env import FinishedEpisode, Observations, VectorStep, write_out
+from bonuslab.envs.vector_env import TRUNCATIONS, FinishedEpisode, Observations, VectorStep, write_out
 
 MOST_DEATHS: Final = 3
 """Deaths of an env's simulator without a whole episode in between, after which the env gives up."""
@@ -148,7 +148,7 @@ class HabitatVectorEnv(ReplayedVectorEnv):
         self._restarts.add(secrets.randbits(62))
 
     def _is_truncated(self, episode: HabitatEpisode) -> bool:
-        return episode.status in TRUNCATED
+        return episode.status in TRUNCATIONS
 
     def _finished(self, env_index: int) -> FinishedEpisode:
         finished = super()._finished(env_index)

@@ -16,7 +16,7 @@ from bonuslab.envs.minihack.spaces import observation_space
 from bonuslab.envs.minihack.tasks import Task
 from bonuslab.envs.minihack.tasks import task as find_task
 from bonuslab.envs.replayed_vector_env import ReplayedVectorEnv
-from bonuslab.envs.vector_env import SHORTENED, Observations, check_action, write_out
+from bonuslab.envs.vector_env import TRUNCATIONS, Observations, check_action, write_out
 
 
 class MiniHackVectorEnv(ReplayedVectorEnv):
@@ -68,7 +68,7 @@ class MiniHackVectorEnv(ReplayedVectorEnv):
         return write_out(self._observations, out)
 
     def _is_truncated(self, episode: MiniHackEpisode) -> bool:
-        return episode.status in ("step_limit", SHORTENED)
+        return episode.status in TRUNCATIONS
 
     def _check_actions(self, actions: np.ndarray) -> list[int]:
         chosen = actions.tolist()

@@ -112,12 +112,18 @@ def _end(process: subprocess.Popen[str]) -> None:
         process.kill()
 
 
+def require_revision(revision: str) -> None:
+    """Refuse a revision that cannot be checked out."""
+    known = ["git", "-C", str(ROOT), "cat-file", "-e", f"{revision}^{{commit}}"]
+    if subprocess.run(known, capture_output=True).returncode:
+        raise InvalidInput(f"git knows no revision {revision!r} here")
+
+
 @contextmanager
 def checkout(revision: str) -> Iterator[Path]:
     """A folder from which `import bonuslab` gets the code of a revision."""
-    answer = subprocess.run(["git", "-C", ROOT, "archive", revision], capture_output=True)
-    if answer.returncode:
-        raise InvalidInput(f"--against: git knows no revision {revision!r} here")
+    require_revision(revision)
+    answer = subprocess.run(["git", "-C", ROOT, "archive", revision], capture_output=True, check=True)
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder) / "bonuslab"
         package.mkdir()

@@ -107,7 +107,10 @@ def test_imports_from_anywhere(tmp_path: Path) -> None:
     assert found.stdout.strip() == "IntrinsicReward"
 
 
-@pytest.mark.parametrize("model", [{}, {"use_lstm": True, "lstm_cell_size": 16, "max_seq_len": 8}])
+@pytest.mark.parametrize(
+    "model",
+    [pytest.param({}, marks=pytest.mark.slow), {"use_lstm": True, "lstm_cell_size": 16, "max_seq_len": 8}],
+)
 def test_only_the_coefficient_changes_the_weights(model: dict[str, Any], running: Callable[[Any], Any]) -> None:
     plain = weights_after(ppo(**model), running)
     without = weights_after(IntrinsicReward.add_to(ppo(**model), "e3b * rnd", coefficient=0.0), running)
@@ -117,7 +120,9 @@ def test_only_the_coefficient_changes_the_weights(model: dict[str, Any], running
     assert any((expected != found).any() for expected, found in zip(plain, large, strict=True))
 
 
-@pytest.mark.parametrize("bonus", ["none", "count.episodic(agent_position)", "e3b"])
+@pytest.mark.parametrize(
+    "bonus", ["none", "count.episodic(agent_position)", pytest.param("e3b", marks=pytest.mark.slow)]
+)
 def test_ppo_learns_only_with_a_bonus(bonus: str, running: Callable[[Any], Any]) -> None:
     config = ppo(Lock, fcnet_hiddens=[64])
     config.env_runners(num_envs_per_env_runner=8, rollout_fragment_length=64)
@@ -164,7 +169,7 @@ def test_checkpoints_keep_the_bonus(running: Callable[[Any], Any], tmp_path: Pat
         restored.stop()
 
 
-@pytest.mark.parametrize("kind", [IMPALAConfig, APPOConfig])
+@pytest.mark.parametrize("kind", [IMPALAConfig, pytest.param(APPOConfig, marks=pytest.mark.slow)])
 def test_asynchronous_algorithms_train(
     kind: type[AlgorithmConfig], running: Callable[[Any], Any], wait_until: Callable[..., Any]
 ) -> None:
@@ -179,7 +184,9 @@ def test_asynchronous_algorithms_train(
     assert results["learners"]["default_policy"]["total_loss"] != 0
 
 
-@pytest.mark.parametrize(("kind", "env"), [(DQNConfig, "CartPole-v1"), (SACConfig, "Pendulum-v1")])
+@pytest.mark.parametrize(
+    ("kind", "env"), [pytest.param(DQNConfig, "CartPole-v1", marks=pytest.mark.slow), (SACConfig, "Pendulum-v1")]
+)
 def test_off_policy_algorithms_train(kind: type[AlgorithmConfig], env: str, running: Callable[[Any], Any]) -> None:
     config = kind().environment(env).env_runners(num_env_runners=0)
     config.training(train_batch_size_per_learner=8, num_steps_sampled_before_learning_starts=20)

@@ -85,6 +85,7 @@ def test_tune_gets_every_row_and_seeds_are_trained_as_if_alone(
     assert both.rows()["cpu_seconds"].iloc[0] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 def test_a_stopped_search_is_resumed_where_it_was(
     tmp_path: Path, tiny: ModuleType, wait_until: Callable[..., bool]

@@ -25,7 +25,7 @@ from bonuslab.platform.run.repair import repair
 from bonuslab.platform.tracking.cursor import undelivered
 from bonuslab.platform.tracking.store import store_of
 
-VARIANTS = 30
+VARIANTS = 12
 """Of each of the four files."""
 WRONG = [None, [], {}, "x", "", -1, 1e308, float("nan"), float("inf"), 10**400, 2**70, True, "\0", "\ud800", "../../x"]
 
