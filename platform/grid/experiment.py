@@ -11,7 +11,7 @@ from typing import Any
 
 from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.platform.grid.resources import ONE_PROCESS, TrialResources
-from bonuslab.platform.grid.search_results import Winners
+from bonuslab.platform.grid.search_results import Winner, Winners
 from bonuslab.platform.grid.search_space import Search
 from bonuslab.platform.run.folder import TrialDescription
 
@@ -81,6 +81,7 @@ class Scale:
             found[trial.id] = trial
             kept.append(point)
         self._require_chosen(axes, kept)
+        self._require_winners_used(kept)
         if not found:
             raise InvalidInput("the selection contains no trials")
         return list(found.values())
@@ -112,11 +113,23 @@ class Scale:
                         "bonuses; --plan lists its trials"
                     )
 
+    def _require_winners_used(self, points: Sequence[Point]) -> None:
+        """Reject a search's file that says nothing about any trial."""
+        if self._winners is not None and points and not any(map(self._winner, points)):
+            raise InvalidInput(
+                f"the winners in {self.winners} are of other tasks, contexts and bonuses than these trials"
+            )
+
+    def _winner(self, point: Point) -> Winner | None:
+        from bonuslab.platform.run.names import short_task
+
+        return self._winners and self._winners.find(short_task(point.task), point.contexts, point.bonus)
+
     def _trial(self, point: Point, changes: Mapping[str, Any]) -> TrialDescription:
         from bonuslab.platform.run.config import Config
-        from bonuslab.platform.run.names import describe_trial, short_task
+        from bonuslab.platform.run.names import describe_trial
 
-        winner = self._winners and self._winners.find(short_task(point.task), point.contexts, point.bonus)
+        winner = self._winner(point)
         layers = (self.settings, changes, winner.settings if winner else {}, self.chosen)
         settings = {name: value for layer in layers for name, value in layer.items()}
         settings["env"] = {name: value for layer in layers for name, value in layer.get("env", {}).items()}
