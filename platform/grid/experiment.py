@@ -123,7 +123,9 @@ class Scale:
     def _winner(self, point: Point) -> Winner | None:
         from bonuslab.platform.run.names import short_task
 
-        return self._winners and self._winners.find(short_task(point.task), point.contexts, point.bonus)
+        if self._winners is None:
+            return None
+        return self._winners.find(short_task(point.task), point.contexts, point.bonus)
 
     def _trial(self, point: Point, changes: Mapping[str, Any]) -> TrialDescription:
         from bonuslab.platform.run.config import Config
