@@ -103,9 +103,54 @@ def test_numpy_and_integers_are_fine() -> None:
     torch.testing.assert_close(compute("array").double(), torch.from_numpy(fragment().action).double())
 
 
+def from_numpy(step: Step) -> torch.Tensor:
+    return torch.from_numpy(step.action)
+
+
+def norm_of_array(step: Step) -> torch.Tensor:
+    return step.action.numpy().norm()
+
+
+def wrong_sizes(step: Step) -> torch.Tensor:
+    return step.obs["blstats"] @ torch.zeros(3, 3)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "reported"),
+    [
+        (from_numpy, "TypeError: expected np.ndarray .*; use torch instead of NumPy, .*"),
+        (norm_of_array, "AttributeError: 'numpy.ndarray' .*; the values of a step are torch .*"),
+        (wrong_sizes, "RuntimeError: .*"),
+    ],
+)
+def test_a_mistake_inside_is_reported_with_its_line(mistake: Any, reported: str) -> None:
+    bonus("mistaken.function", scope="global")(mistake)
+
+    @bonus("mistaken.class", scope="global")
+    class Mistaken:
+        def compute(self, fragment: Fragment) -> Any:
+            return mistake(Step(fragment))
+
+    line = mistake.__code__.co_firstlineno + 1
+    for name in ("mistaken.function", "mistaken.class"):
+        with pytest.raises(InvalidInput) as caught:
+            compute(name)
+        assert re.fullmatch(rf"bonus '{name}' \({HERE}:\d+\), line {line}: {reported}", str(caught.value))
+
+
+@pytest.mark.parametrize("error", [MemoryError(), OSError("disk full"), torch.OutOfMemoryError()])
+def test_what_is_no_mistake_passes(error: Exception) -> None:
+    def unlucky(step: Step) -> torch.Tensor:
+        raise error
+
+    bonus("unlucky", scope="global")(unlucky)
+    with pytest.raises(type(error)):
+        compute("unlucky")
+
+
 def test_an_unknown_observation_names_the_function() -> None:
     bonus("sees", scope="global")(lambda step: step.obs["rgb"])
-    with pytest.raises(InvalidInput, match=rf"'sees' \({HERE}:\d+\): unknown observation 'rgb'"):
+    with pytest.raises(InvalidInput, match=rf"'sees' \({HERE}:\d+\), line \d+: unknown observation 'rgb'"):
         compute("sees")
 
 

@@ -78,7 +78,7 @@ import sys, ray
 from bonuslab.algorithms.catalogue import find
 entry = find(sys.argv[1])
 config = entry.config().environment("MultiRoom-N2-S4").apply(entry.preset("laptop").values)
-config.env_runners(num_envs_per_env_runner=4, rollout_fragment_length=8)
+config.env_runners(num_envs_per_env_runner=8, rollout_fragment_length=8)
 config.evaluation(evaluation_interval=1, evaluation_duration=2)
 algorithm = config.bonus("e3b").run_serially().build_algo()
 algorithm.train()

@@ -60,6 +60,11 @@ def test_serves_the_page_and_the_data(grid: GridFolder, serve: Callable[..., str
     assert page["ray"] == "http://10.0.0.1:8265"
     assert page["curves"]["columns"][0]["name"] == "win_rate"
     assert requests.get(trial, headers={"If-None-Match": answer.headers["ETag"]}).status_code == 304
+    compared = requests.get(f"{board}/api/grids/grid/comparison?metric=episode_return")
+    assert compared.json()["metric"] == "episode_return"
+    same = {"If-None-Match": compared.headers["ETag"]}
+    assert requests.get(f"{board}/api/grids/grid/comparison?metric=episode_return", headers=same).status_code == 304
+    assert requests.get(f"{board}/api/grids/other/comparison").status_code == 404
     video = requests.get(f"{trial}/video.gif")
     assert (video.content, video.headers["content-type"]) == (b"GIF89a video", "image/gif")
     grid.trials()[0].video.unlink()
@@ -68,7 +73,7 @@ def test_serves_the_page_and_the_data(grid: GridFolder, serve: Callable[..., str
 
 def test_serves_no_secrets(grid: GridFolder, serve: Callable[..., str]) -> None:
     board = serve(grid.path.parent)
-    places = ["", "/api/grids", "/api/grids/grid"]
+    places = ["", "/api/grids", "/api/grids/grid", "/api/grids/grid/comparison"]
     places += [f"/api/grids/grid/trials/{trial.id}" for trial in (grid.trials()[0], grid.trials()[-3])]
     for place in places:
         answer = requests.get(board + place)
@@ -151,7 +156,8 @@ def test_answers_to_its_own_host_names_only(grid: GridFolder, serve: Callable[..
 
 def test_reports_a_damaged_grid(grid: GridFolder, serve: Callable[..., str]) -> None:
     board = serve(grid.path.parent, only="grid")
-    (grid.path / "grid.json").write_text("{")
+    for name in ("grid.copy.json", "grid.json"):
+        (grid.path / name).write_text("{")
     answer = requests.get(f"{board}/api/grids/grid")
     assert answer.status_code == 409
     assert "cannot be read" in answer.json()["problem"]
