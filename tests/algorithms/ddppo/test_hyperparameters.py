@@ -14,7 +14,8 @@ from bonuslab.envs.errors import InvalidInput
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_value_reaches_the_config(name):
     values = PRESETS[name].values
-    config = DDPPOConfig().environment("MultiRoom-N2").apply(values)
+    fitting = {"habitat": "Apartments-64", "laptop-pixels": "Apartments-64", "montezuma": "Montezuma"}
+    config = DDPPOConfig().environment(fitting.get(name, "MultiRoom-N2")).apply(values)
     config.validate()
     assert config.hyperparameters == values
 
@@ -47,7 +48,7 @@ def test_montezuma_has_two_value_heads():
 def test_resources(name, cpus, gpus, workers, cores, gpus_each):
     resources = catalogue.find("ddppo").choose_resources(name, cpus, gpus)
     assert (resources.num_workers, resources.cpus_per_worker, resources.gpus_per_worker) == (workers, cores, gpus_each)
-    config = resources.configure(DDPPOConfig().environment("MultiRoom-N2"))
+    config = resources.configure(DDPPOConfig().environment("Apartments-64"))
     needed = DDPPO.default_resource_request(config.to_dict()).required_resources
     assert needed.get("CPU", 0) == workers * cores
     assert needed.get("GPU", 0) == workers * gpus_each

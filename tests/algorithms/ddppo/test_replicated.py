@@ -36,8 +36,8 @@ def fragments(lengths: tuple[int, int], seed: int = 0, heads: int = 1) -> list[F
         whole = Trajectory(num_envs=1, num_steps=12, seed=10 * seed + worker, mean_episode=5)
         fragment = whole.cut([length], first_env=worker)[0]
         T = fragment.num_steps
-        fragment.state = tuple(rng.normal(size=(1, 1, 128)) for _ in range(2))
-        fragment.final_state = tuple(rng.normal(size=(1, len(fragment.final_index), 128)) for _ in range(2))
+        fragment.state = tuple(rng.normal(size=(1, 1, 64)) for _ in range(2))
+        fragment.final_state = tuple(rng.normal(size=(1, len(fragment.final_index), 64)) for _ in range(2))
         shape = (T, 1) if heads == 1 else (T, 1, heads)
         fragment.extra = {name: rng.normal(size=shape) for name in (VALUE, NEXT_VALUE, FOLLOWING_VALUE)}
         fragment.extra |= {name: rng.normal(size=(T, 1)) for name in ("reward", "bonus")}
