@@ -4,7 +4,7 @@ VENV := .venv
 READY := $(VENV)/.ready
 BIN := $(VENV)/bin
 
-.PHONY: help venv test test-slow lint format grid constraints clean
+.PHONY: help venv test test-slow lint format docs docs-serve grid constraints clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -12,7 +12,7 @@ help:  ## list the targets
 venv: $(READY)  ## set up .venv, nothing else
 
 $(READY): pyproject.toml constraints.txt deploy/set_up.sh
-	@bash deploy/set_up.sh $(VENV)
+	@bash deploy/set_up.sh $(VENV) docs
 	@touch $@
 
 # Two processes share the files of tests in the order of tests/conftest.py; each has a Ray of its own.
@@ -30,6 +30,12 @@ lint: $(READY) build/typecheck/bonuslab  ## ruff and mypy
 format: $(READY)  ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(READY)  ## build the documentation into build/site, without the network; any warning fails
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+docs-serve: $(READY)  ## show the documentation while you write it
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
 
 grid: $(READY)  ## the main job: train, report and track (laptop scale; options in ARGS="--scale paper --plan")
 	$(BIN)/bonuslab grid $(ARGS)

@@ -25,11 +25,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from bonuslab.platform.pictures.table import print_table
-from bonuslab.platform.run.folder import GridFolder
+from bonuslab.platform.run.folder import GridFolder, TrialFolder
 
 SCRIPT = Path(__file__).with_name("minihack_grid.py")
 MARK = "BONUSLAB_CHAOS"
@@ -151,8 +152,8 @@ def strike(fault: str, grid: Grid, chance: random.Random) -> None:
         for file in grid.path.glob("mlflow.db*"):
             file.unlink()
     elif fault == "database damaged":
-        with (grid.path / "mlflow.db").open("r+b") as file:
-            file.write(chance.randbytes(4_096))
+        with (grid.path / "mlflow.db").open("r+b") as store_file:
+            store_file.write(chance.randbytes(4_096))
     elif fault == "database locked":
         with sqlite3.connect(grid.path / "mlflow.db", timeout=60) as store:
             store.execute("begin exclusive")
@@ -188,13 +189,13 @@ def try_fault(fault: str, path: Path, chance: random.Random) -> str:
             process.kill()
 
 
-def _finished(grid: Grid) -> list:  # type: ignore[type-arg]
+def _finished(grid: Grid) -> list[TrialFolder]:
     if not (grid.path / "grid.json").exists():
         return []
     return [trial for trial in grid.folder.trials() if trial.state().status == "finished"]
 
 
-def _loss(grid: Grid, before: dict) -> str:  # type: ignore[type-arg]
+def _loss(grid: Grid, before: dict[str, Any]) -> str:
     expected = [STEPS // ROWS * number for number in range(1, ROWS + 1)]
     with sqlite3.connect(grid.path / "mlflow.db") as store:
         tracked: dict[str, list[int]] = {}

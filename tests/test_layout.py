@@ -126,13 +126,13 @@ def test_runtime_dependencies_are_imported_by_the_source() -> None:
     of_ray = {_name(text) for text in requires("ray") or () if "rllib" in text or "tune" in text}
     assert wanted - imported - of_ray == FOR_OTHERS
     assert "rliable" not in wanted
-    assert set(extras) == {*RUNTIME_EXTRAS, "all", "dev", "aws", "habitat"}
+    assert set(extras) == {*RUNTIME_EXTRAS, "all", "dev", "docs", "aws", "habitat"}
     assert extras["all"] == [f"bonuslab[{','.join(sorted(RUNTIME_EXTRAS))}]"]
 
 
 def test_constraints_pin_every_dependency() -> None:
     extras = PROJECT["project"]["optional-dependencies"]
-    wanted = {_name(text) for name in (*RUNTIME_EXTRAS, "dev") for text in extras[name]}
+    wanted = {_name(text) for name in (*RUNTIME_EXTRAS, "dev", "docs") for text in extras[name]}
     wanted |= {_name(text) for text in PROJECT["project"]["dependencies"]}
     lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
     assert wanted - {_name(line) for line in lines} == set()

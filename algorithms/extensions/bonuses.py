@@ -14,8 +14,10 @@ import torch
 
 from bonuslab.algorithms.bonuses.algebra.base import Bonus, Metrics, Scope
 from bonuslab.algorithms.bonuses.algebra.registry import check_name, register
+from bonuslab.algorithms.bonuses.algebra.setting import Setting
 from bonuslab.algorithms.data.fragment import Fragment
-from bonuslab.algorithms.extensions.step import Step, UnknownObservationError
+from bonuslab.algorithms.data.mistakes import named
+from bonuslab.algorithms.extensions.step import Step
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.origin import origin_of
 
@@ -65,11 +67,8 @@ class FunctionBonus(Bonus):
     def compute(self, fragment: Fragment) -> torch.Tensor:
         """[T, N]: the function's result."""
         what = _what(self.name, self.function)
-        try:
-            with torch.no_grad():
-                value = self.function(Step(fragment, self.setting.device), **self.parameters())
-        except UnknownObservationError as error:
-            raise InvalidInput(f"{what}: {error}") from error
+        with torch.no_grad(), named(what, self.function):
+            value = self.function(Step(fragment, self.setting.device), **self.parameters())
         return _values(value, fragment, self.setting.device, what)
 
 
@@ -130,23 +129,36 @@ def _from_class(cls: type, name: str, described: dict[str, str]) -> type[Bonus]:
         made = type(cls.__name__, (cls, Bonus), {**kept, "__annotations__": vars(cls).get("__annotations__", {})})
     for key, text in described.items():
         setattr(made, key, text)
-    made.compute = _checked_compute(made.compute, what)  # type: ignore[attr-defined]
-    made.learn = _checked_learn(made.learn)  # type: ignore[attr-defined]
+    made.setup = _checked_setup(made.setup, cls, what)  # type: ignore[attr-defined]
+    made.compute = _checked_compute(made.compute, cls, what)  # type: ignore[attr-defined]
+    made.learn = _checked_learn(made.learn, cls, what)  # type: ignore[attr-defined]
     return made
 
 
-def _checked_compute(compute: Callable[..., Any], what: str) -> Callable[..., torch.Tensor]:
-    @wraps(compute)
-    def checked(self: Bonus, fragment: Fragment) -> torch.Tensor:
-        return _values(compute(self, fragment), fragment, self.setting.device, what)
+def _checked_setup(setup: Callable[..., None], cls: type, what: str) -> Callable[..., None]:
+    @wraps(setup)
+    def checked(self: Bonus, setting: Setting) -> None:
+        with named(what, cls):
+            setup(self, setting)
 
     return checked
 
 
-def _checked_learn(learn: Callable[..., Any]) -> Callable[..., Metrics]:
+def _checked_compute(compute: Callable[..., Any], cls: type, what: str) -> Callable[..., torch.Tensor]:
+    @wraps(compute)
+    def checked(self: Bonus, fragment: Fragment) -> torch.Tensor:
+        with named(what, cls):
+            value = compute(self, fragment)
+        return _values(value, fragment, self.setting.device, what)
+
+    return checked
+
+
+def _checked_learn(learn: Callable[..., Any], cls: type, what: str) -> Callable[..., Metrics]:
     @wraps(learn)
     def checked(self: Bonus, fragment: Fragment) -> Metrics:
-        return learn(self, fragment) or {}  # a method that returns nothing has no metrics
+        with named(what, cls):
+            return learn(self, fragment) or {}  # a method that returns nothing has no metrics
 
     return checked
 
@@ -168,4 +180,5 @@ def _values(value: Any, fragment: Fragment, device: str, what: str) -> torch.Ten
         found = f"{value.dtype} {list(value.shape)} on {value.device}".removeprefix("torch.")
     elif isinstance(value, np.ndarray):
         found = f"an array of {value.dtype}"
-    raise InvalidInput(f"{what} must return a tensor [T, N] = {expected}, not {found}")
+    hint = "; is a `return` missing?" if value is None else ""
+    raise InvalidInput(f"{what} must return a tensor [T, N] = {expected}, not {found}{hint}")

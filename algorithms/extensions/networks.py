@@ -9,6 +9,7 @@ from functools import wraps
 import gymnasium as gym
 from torch import nn
 
+from bonuslab.algorithms.data.mistakes import named
 from bonuslab.algorithms.networks.encoder import Encoder
 from bonuslab.algorithms.networks.registry import AUTO, M, register_family
 from bonuslab.envs.errors import InvalidInput
@@ -28,7 +29,8 @@ def network(name: str, core_size: int = 256) -> Callable[[M], M]:
     def decorate(make: M) -> M:
         @wraps(make, updated=())
         def checked(observation_space: gym.spaces.Dict) -> Encoder:
-            encoder = make(observation_space)
+            with named(f"network {name!r} ({origin_of(make).place})", make):
+                encoder = make(observation_space)
             if not isinstance(encoder, nn.Module) or not isinstance(getattr(encoder, "output_size", None), int):
                 raise InvalidInput(
                     f"network {name!r} ({origin_of(make).place}) must return an Encoder, a torch module with an "

@@ -10,12 +10,12 @@ import hashlib
 import os
 import re
 import sys
-import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from bonuslab.algorithms.data.mistakes import line_in
 from bonuslab.algorithms.extensions.kinds import Slot, restore, user_entries
 from bonuslab.envs.errors import InvalidInput
 
@@ -100,13 +100,6 @@ def _run(file: Path, content: bytes, stem: str) -> dict[Slot, Any]:
         if previous is not None:
             sys.modules[module.__name__] = previous
         reason = str(error) if isinstance(error, InvalidInput) else f"{type(error).__name__}: {error}"
-        raise InvalidInput(f"plugin {file}{_line(error, file)}: {reason}") from error
+        line = line_in(error, str(file))
+        raise InvalidInput(f"plugin {file}{f':{line}' if line else ''}: {reason}") from error
     return slots
-
-
-def _line(error: BaseException, file: Path) -> str:
-    """`:12`, the last line of the plugin itself that took part in the error."""
-    if isinstance(error, SyntaxError) and error.filename == str(file):
-        return f":{error.lineno}"
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
-    return f":{lines[-1]}" if lines else ""

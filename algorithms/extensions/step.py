@@ -17,6 +17,9 @@ from bonuslab.envs.errors import unknown
 class UnknownObservationError(KeyError):
     """An observation that the environment does not have."""
 
+    says_it_all = True
+    """Whether a report needs no name of the class before the message."""
+
     def __str__(self) -> str:
         return str(self.args[0])
 

@@ -28,8 +28,38 @@ OTHER_NAMES = {
     "gae_lambda": "lambda_",
     "evaluation_episodes": "evaluation_duration",
     "intrinsic_coefficient": "coefficient",
+    "lambda": "lambda_",
+    "max_grad_norm": "grad_clip",
+    "num_sgd_iter": "num_epochs",
+    "n_epochs": "num_epochs",
+    "update_epochs": "num_epochs",
+    "num_steps": "rollout_fragment_length",
+    "n_steps": "rollout_fragment_length",
+    "ent_coef": "entropy_coeff",
+    "vf_coef": "vf_loss_coeff",
+    "clip_coef": "clip_param",
+    "clip_range": "clip_param",
+    "clip_rewards": "reward_clip",
+    "opt_type": "optimiser",
+    "decay": "rmsprop_smoothing",
+    "momentum": "rmsprop_momentum",
+    "epsilon": "rmsprop_epsilon",
+    "use_lstm": "recurrent",
+    "model": "network",
+    "total_timesteps": "total_env_steps",
 }
 """Names in other libraries; an error message suggests ours."""
+_BATCH = "a batch has rollout_fragment_length × num_envs_per_env_runner steps; set these two"
+_MINIBATCH = "a minibatch is a batch divided by num_minibatches; set that"
+DERIVED = {
+    "train_batch_size": _BATCH,
+    "train_batch_size_per_learner": _BATCH,
+    "batch_size": _BATCH,
+    "minibatch_size": _MINIBATCH,
+    "sgd_minibatch_size": _MINIBATCH,
+    "num_env_runners": "--resources decides how many processes a run has, and in a grid --cpus-per-trial",
+}
+"""Names in other libraries of what follows from our hyperparameters."""
 
 
 MAX_INTEGER = 2**53
@@ -200,6 +230,8 @@ def require_known(kind: type[Hyperparameters], name: str, besides: Iterable[str]
         return
     if OTHER_NAMES.get(name) in known:
         raise InvalidInput(f"unknown hyperparameter {name!r}; it is called {OTHER_NAMES[name]} here")
+    if name in DERIVED:
+        raise InvalidInput(f"unknown hyperparameter {name!r}; {DERIVED[name]}")
     raise unknown("setting" if besides else "hyperparameter", name, {*known, *besides})
 
 

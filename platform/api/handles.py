@@ -13,8 +13,9 @@ import pandas as pd
 import torch
 
 from bonuslab.algorithms.acting.rollout import sample
-from bonuslab.platform.pictures import show
+from bonuslab.platform.pictures import show, side_by_side
 from bonuslab.platform.pictures.video import picture_path
+from bonuslab.platform.run import zoo
 from bonuslab.platform.run.agent import TrainedAgent, read_trial_config
 from bonuslab.platform.run.checkpoints import newest_checkpoint
 from bonuslab.platform.run.config import Config
@@ -47,8 +48,38 @@ class Policy:
         return int(action)
 
 
+class Player:
+    """What has a trained agent, and can play."""
+
+    @property
+    def agent(self) -> TrainedAgent:
+        """Policy and bonus."""
+        raise NotImplementedError
+
+    def policy(self, greedy: bool = False, seed: int = 0) -> Policy:
+        """The trained policy."""
+        return Policy(self.agent, greedy, seed)
+
+    def make_env(self, seed: int = 0) -> Any:
+        """Its environment and contexts, as a Gymnasium environment."""
+        return self.agent.make_env(seed)
+
+    def evaluate(self, episodes: int = 32, seed: int = 0) -> pd.DataFrame:
+        """Evaluate on held-out contexts: one row per metric, one column per mode (greedy, sampled)."""
+        return pd.DataFrame(self.agent.evaluate(episodes, seed))
+
+    def video(
+        self, path: str | Path, episodes: int = 1, greedy: bool = False, seed: int = 0, seconds_per_frame: float = 0.1
+    ) -> Path:
+        """Save episodes side by side, with the bonus per step, as .mp4 or .gif, or the last one as .png."""
+        target = picture_path(str(path))
+        shows = show.play(self.agent, seed, greedy, episodes=episodes)
+        side_by_side.save(shows, [one.title for one in shows], target, seconds_per_frame)
+        return target
+
+
 @dataclass(frozen=True, repr=False)
-class Run:
+class Run(Player):
     """One run, finished or not, read from its folder."""
 
     grid: GridFolder
@@ -92,30 +123,35 @@ class Run:
         self.grid.load_plugins(self.trial.description(), self.trust)
         return TrainedAgent.load(newest_checkpoint(Found(self.grid, self.trial)), self.trust)
 
-    def policy(self, greedy: bool = False, seed: int = 0) -> Policy:
-        """The trained policy."""
-        return Policy(self.agent, greedy, seed)
-
-    def make_env(self, seed: int = 0) -> Any:
-        """The run's environment and contexts, as a Gymnasium environment."""
-        return self.agent.make_env(seed)
-
-    def evaluate(self, episodes: int = 32, seed: int = 0) -> pd.DataFrame:
-        """Evaluate on held-out contexts: one row per metric, one column per mode (greedy, sampled)."""
-        return pd.DataFrame(self.agent.evaluate(episodes, seed))
-
-    def video(
-        self, path: str | Path, episodes: int = 1, greedy: bool = False, seed: int = 0, seconds_per_frame: float = 0.1
-    ) -> Path:
-        """Save episodes of the trained policy, with the bonus per step, as .mp4, .gif or .png."""
-        target = picture_path(str(path))
-        show.video_of(show.play(self.agent, seed, greedy, episodes=episodes)).save(target, seconds_per_frame)
-        return target
-
     def __repr__(self) -> str:
         state, labels = self.state, self.labels
         what = f"{labels['task']}, bonus {labels['bonus']}, contexts {labels['contexts']}, seed {labels['seed']}"
         return f"<Run {what}: {state.status} at {state.env_steps:,} steps, {self.path}>"
+
+
+@dataclass(frozen=True, repr=False)
+class ZooAgent(Player):
+    """A trained agent of the zoo, `bl.load("zoo:NAME")`."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """Its name in `bonuslab zoo`."""
+        return self.path.name
+
+    @cached_property
+    def entry(self) -> zoo.Entry:
+        """Settings and scores."""
+        return zoo.entries(self.path.parent)[self.name]
+
+    @cached_property
+    def agent(self) -> TrainedAgent:
+        """Policy and bonus."""
+        return TrainedAgent.load(self.path)
+
+    def __repr__(self) -> str:
+        return f"<ZooAgent {self.name}: {self.entry.task}, bonus {self.entry.bonus}, {self.entry.env_steps:,} steps>"
 
 
 @dataclass(frozen=True, repr=False)
@@ -159,7 +195,9 @@ class Grid:
         return f"<Grid {self.folder.description().name}: {finished} of {len(self)} runs finished, {self.path}>"
 
 
-def load(path: str | Path, trust: bool = False) -> Run | Grid:
-    """Open a run, or a grid of several, by its folder or name; `trust` lets code of somebody else's run."""
+def load(path: str | Path, trust: bool = False) -> Run | Grid | ZooAgent:
+    """Open a run, a grid of several or `zoo:NAME`, by folder or name; `trust` lets code of somebody else's run."""
+    if str(path).startswith(zoo.PREFIX):
+        return ZooAgent(zoo.folder_of(str(path)))
     found = find(path)
     return Grid(found.grid, trust) if found.trial is None else Run(found.grid, found.trial, trust)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bonuslab.algorithms.rllib.metrics import BOARD, RESULTS, find, rank
+from bonuslab.algorithms.rllib.metrics import BOARD, BONUS, LEARNING, RESULTS, find, rank
 from bonuslab.platform.board.large_table import groups, is_large, summarised
 from bonuslab.platform.run.rows import STEPS, RowReader, number
 
@@ -68,10 +68,19 @@ class Curves:
                 for bound, part in zip(self._bounds[name], (lows, highs), strict=True):
                     bound.extend(part)
 
+    @property
+    def names(self) -> list[str]:
+        """The columns, in the order of the file."""
+        return list(self._reader.columns)
+
+    def column(self, name: str) -> np.ndarray:
+        """All values of a column, NaN where there are none; empty for an unknown one."""
+        return _finite(self._values.get(name, array("d")))
+
     def as_data(self, metric: str, points: int = POINTS) -> dict[str, Any]:
         """Steps, and for each column with a value: mean, minimum and maximum of each point, and the last value.
 
-        Minimum and maximum are left out where every point is one row.
+        Minimum and maximum are left out where every point is one row, and columns of a bonus that are 0 throughout.
         """
         steps = np.frombuffer(self._values.get(STEPS, array("d")))
         if not len(steps):
@@ -85,18 +94,20 @@ class Curves:
             if not there.any():
                 continue
             about = find(name)
+            if about.group in (BONUS, LEARNING) and not values[there].any():  # such as the parts of the bonus `none`
+                continue
             group = RESULTS if name == metric else about.group
             drawn: dict[str, Any] = {"name": name, "group": group, "label": about.axis, "unit": about.unit}
-            drawn |= {"meaning": about.meaning, "last": _plain(values[there][-1:])[0]}
-            drawn["mean"] = _plain(groups(values, starts)[0])
+            drawn |= {"meaning": about.meaning, "last": plain(values[there][-1:])[0]}
+            drawn["mean"] = plain(groups(values, starts)[0])
             if joined:
                 lows, highs = (_finite(bound) for bound in self._bounds.get(name, (values, values)))
                 drawn |= {
-                    "low": _plain(np.fmin.reduceat(lows, starts)),
-                    "high": _plain(np.fmax.reduceat(highs, starts)),
+                    "low": plain(np.fmin.reduceat(lows, starts)),
+                    "high": plain(np.fmax.reduceat(highs, starts)),
                 }
             columns.append(drawn)
-        return {"rows": self._rows, "steps": _plain(groups(steps, starts)[0], 9), "columns": columns}
+        return {"rows": self._rows, "steps": plain(groups(steps, starts)[0], 9), "columns": columns}
 
 
 def arranged(names: list[str], metric: str) -> list[str]:
@@ -112,5 +123,6 @@ def _finite(values: array[float] | np.ndarray) -> np.ndarray:
     return copy
 
 
-def _plain(values: np.ndarray, digits: int = 4) -> list[float | None]:
+def plain(values: np.ndarray, digits: int = 4) -> list[float | None]:
+    """Numbers for JSON; None for NaN."""
     return [None if value != value else float(f"{value:.{digits}g}") for value in values.tolist()]

@@ -6,17 +6,21 @@ import secrets
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from bonuslab.algorithms.rllib.metrics import find
 from bonuslab.envs.errors import InvalidInput
+from bonuslab.platform.board.comparison import Comparison
 from bonuslab.platform.board.driver import is_locked
 from bonuslab.platform.board.layout import layout_of, metric_of
-from bonuslab.platform.board.trial_watch import Stamp, TrialWatch, stamp
+from bonuslab.platform.board.trial_watch import UNREADABLE, Stamp, TrialWatch, stamp
 from bonuslab.platform.run.folder import GRID_FILE, GridDescription, GridFolder, TrialDescription
 from bonuslab.platform.run.redaction import redacted
 from bonuslab.platform.run.remaining import seconds_left
+from bonuslab.platform.run.results import fewest_episodes
+from bonuslab.platform.run.state import STATUSES
 
 COST_SHARE = 0.002
 """Share of one CPU that reading the files may take, whatever the number of clients and the size of the grid."""
@@ -47,6 +51,7 @@ class GridWatch:
         self._trials: dict[str, TrialWatch] = {}
         self._cells: dict[str, tuple[int, dict[str, Any]]] = {}
         self._totals: dict[str, Any] = {}
+        self._comparison = Comparison()
 
     def changes(self, since: str = "") -> dict[str, Any]:
         """The grid's summary and all cells that changed after the version `since`; also the layout if it is new."""
@@ -76,6 +81,14 @@ class GridWatch:
             if found is None or self._trials[identifier].is_linked():
                 return None
             return self._trials[identifier], found
+
+    def comparison(self) -> tuple[Comparison, GridDescription]:
+        """The curves of all trials, read as far as time allows."""
+        with self._lock:
+            description = self._refresh(rows=True)
+            comparison, trials = self._comparison, dict(self._trials)
+        comparison.refresh(trials, {trial.id: fewest_episodes(trial.hyperparameters) for trial in description.trials})
+        return comparison, description
 
     def _refresh(self, rows: bool) -> GridDescription:
         """Read the files, unless that was done a moment ago."""
@@ -112,11 +125,15 @@ class GridWatch:
         """All trials together."""
         watches = list(self._trials.values())
         bonuses = {trial.id: str(trial.labels.get("bonus", "")) for trial in description.trials}
+        by_status = {
+            status: [watch for watch in watches if watch.status == status] for status in (*STATUSES, UNREADABLE)
+        }
         readable = [(bonuses[name], trial.state) for name, trial in self._trials.items() if not trial.problem]
         return {
             "trials": len(watches),
             "counts": Counter(trial.status for trial in watches),
-            "share": sum(watch.state.fraction_done for watch in watches) / max(1, len(watches)),
+            "share": _share_done(watches, watches),
+            "shares": {status: _share_done(watches, members) for status, members in by_status.items()},
             "steps": sum(trial.state.env_steps for trial in watches),
             "speed": sum(trial.speed or 0.0 for trial in watches if trial.status == "running"),
             "left": seconds_left(readable),
@@ -130,6 +147,15 @@ class GridWatch:
         interrupted = left is not None and quiet > QUIET_SECONDS[left] and is_locked(self.folder.path) is False
         stopped = {"speed": 0.0, "left": None} if interrupted else {}
         return self._totals | stopped | {"quiet": quiet, "interrupted": interrupted}
+
+
+def _share_done(watches: Sequence[TrialWatch], members: Sequence[TrialWatch]) -> float:
+    """The share of all steps that these trials have done; one that has not begun needs as many as the others."""
+    longest = max((watch.state.total_env_steps for watch in watches), default=0) or 1
+    steps = [watch.state.total_env_steps or longest for watch in watches]
+    return sum(watch.state.fraction_done * (watch.state.total_env_steps or longest) for watch in members) / sum(
+        steps or [1]
+    )
 
 
 def _checked(description: GridDescription) -> GridDescription:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bonuslab.platform.pictures.palette import bonus_styles
+from bonuslab.platform.pictures.palette import bonus_styles, shown_scope
 from bonuslab.platform.run.folder import GridDescription, TrialDescription
 
 DEFAULT_METRIC = "win_rate"
@@ -37,9 +37,10 @@ def layout_of(description: GridDescription) -> dict[str, Any]:
             {
                 "label": label,
                 "note": note,
-                "scope": scopes[label],
+                "scope": shown_scope(label, scopes[label]),
                 "colour": styles[label].colour,
                 "darkColour": styles[label].dark_colour,
+                "dash": list(styles[label].dash),
             }
             for label, note in kept_panels
         ],

@@ -6,6 +6,7 @@ import errno
 import socket
 from collections.abc import Callable
 from importlib.resources import files
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -18,6 +19,7 @@ from starlette.routing import Route
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.board.grids import Grids
 from bonuslab.platform.board.guard import Guard, own_names
+from bonuslab.platform.board.layout import layout_of, metric_of
 from bonuslab.platform.board.trial_page import TrialPages
 from bonuslab.platform.board.trial_watch import stamp
 
@@ -45,6 +47,7 @@ class BoardApp:
             "/static/{file}": self.static,
             "/api/grids": self.index,
             "/api/grids/{grid}": self.grid,
+            "/api/grids/{grid}/comparison": self.comparison,
             "/api/grids/{grid}/trials/{trial}": self.trial,
             "/api/grids/{grid}/trials/{trial}/video.gif": self.video,
         }
@@ -75,6 +78,16 @@ class BoardApp:
             return _missing("no such grid")
         return JSONResponse(watch.changes(request.query_params.get("since", "")))
 
+    def comparison(self, request: Request) -> Response:
+        """Curves by bonus of the metric in the query."""
+        watch = self._grids.watch(request.path_params["grid"])
+        if watch is None:
+            return _missing("no such grid")
+        comparison, description = watch.comparison()
+        own = metric_of(description)
+        metric = request.query_params.get("metric") or own
+        return _tagged(request, comparison.tag(metric), lambda: comparison.as_data(layout_of(description), metric, own))
+
     def trial(self, request: Request) -> Response:
         """One trial; 304 for a browser that has the newest version."""
         watch = self._grids.watch(request.path_params["grid"])
@@ -82,10 +95,8 @@ class BoardApp:
         if watch is None or found is None or watch.description is None:
             return _missing("no such trial")
         trial, description = found
-        tag = f'"{self._pages.tag(trial)}"'
-        if tag in request.headers.get("if-none-match", ""):
-            return Response(status_code=304, headers={"ETag": tag})
-        return JSONResponse(self._pages.page(watch.description, description, trial), headers={"ETag": tag})
+        grid = watch.description
+        return _tagged(request, self._pages.tag(trial), lambda: self._pages.page(grid, description, trial))
 
     def video(self, request: Request) -> Response:
         """The video of a trial's policy."""
@@ -94,6 +105,14 @@ class BoardApp:
         if found is None or stamp(found[0].folder.video) is None:
             return _missing("no such video")
         return FileResponse(found[0].folder.video, media_type="image/gif")
+
+
+def _tagged(request: Request, version: str, data: Callable[[], Any]) -> Response:
+    """The data, or 304 for a browser that has this version of it."""
+    tag = f'"{version}"'
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers={"ETag": tag})
+    return JSONResponse(data(), headers={"ETag": tag})
 
 
 def _missing(what: str) -> Response:

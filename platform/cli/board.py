@@ -10,10 +10,13 @@ import webbrowser
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from bonuslab.platform.board.grids import Grids
 from bonuslab.platform.board.links import given_address
 from bonuslab.platform.run.find import RUNS, find_grid, grids_below
+
+if TYPE_CHECKING:  # imports NumPy, for which `--help` need not wait
+    from bonuslab.platform.board.grids import Grids
 
 NICENESS = 10
 """Training has priority over the board."""
@@ -58,6 +61,8 @@ class BoardCommand:
 
 def chosen_grids(given: str | None) -> tuple[Grids, str]:
     """The given grid, or all below runs/, and how to call them."""
+    from bonuslab.platform.board.grids import Grids
+
     if given is None and grids_below(RUNS):
         return Grids(RUNS.absolute()), f"the grids below {RUNS}/"
     folder = find_grid(given, RUNS)

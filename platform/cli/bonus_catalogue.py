@@ -13,6 +13,8 @@ from bonuslab.algorithms.bonuses.algebra.combinators import restrict
 from bonuslab.algorithms.bonuses.algebra.expression import parameter_types, required_parameters
 from bonuslab.algorithms.bonuses.algebra.terms import elementary
 from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE
+from bonuslab.algorithms.extensions.kinds import KINDS
+from bonuslab.platform.cli.worked_example import example, example_lines
 
 WIDTH = 110
 
@@ -44,7 +46,11 @@ def description(bonus: type[Bonus]) -> dict[str, Any]:
         "equation": bonus.equation,
         "when": bonus.when,
         "parameters": [
-            {"name": name, "type": _type_text(kind), "default": None if name in required else _default(bonus, name)}
+            {
+                "name": name,
+                "type": _type_text(name, kind),
+                "default": None if name in required else _default(bonus, name),
+            }
             for name, kind in parameter_types(bonus).items()
         ],
     }
@@ -76,6 +82,7 @@ def explanation(bonus: Bonus) -> dict[str, Any]:
             for term in terms
         ],
         "shared_networks": {key: names for key, names in users.items() if len(names) > 1},
+        "example": example(bonus),
     }
 
 
@@ -122,6 +129,7 @@ def explanation_lines(answer: dict[str, Any]) -> Iterator[str]:
         yield "\nnetworks shared by several terms"
         for key, names in answer["shared_networks"].items():
             yield f"  {key}: {', '.join(names)}"
+    yield from example_lines(answer["example"])
 
 
 def _block(text: str) -> list[str]:
@@ -136,7 +144,9 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str) else str(value)
 
 
-def _type_text(kind: Any) -> str:
+def _type_text(name: str, kind: Any) -> str:
+    if name == "feature":
+        return " | ".join(sorted({feature for feature, _ in KINDS["feature"].table()}))
     if typing.get_origin(kind) is Literal:
         return " | ".join(str(choice) for choice in typing.get_args(kind))
     if isinstance(kind, type) and issubclass(kind, Bonus):

@@ -15,7 +15,9 @@ class BonusesCommand:
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command's arguments."""
-        parser.add_argument("expression", nargs="?", help="bonus expression to explain (default: list all bonuses)")
+        parser.add_argument(
+            "expression", nargs="?", help="bonus expression to explain, with a worked example (default: list all)"
+        )
         parser.add_argument(
             "--plugin", action="append", default=[], metavar="FILE", help="Python file that registers bonuses"
         )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import typing
 from argparse import ArgumentParser, Namespace
-from typing import Any
+from typing import Any, Literal
 
 from bonuslab.envs.errors import unknown
 
@@ -44,19 +45,34 @@ class PresetsCommand:
             return 0
         for entry, preset in chosen:
             print(f"{preset.name} of {entry.name}: {preset.description}\n")
-            lines = [(row["name"], _text(row["value"]), row["meaning"], row["source"]) for row in _described(preset)]
+            lines = [(row["name"], _text(row["value"]), _meaning(row), row["source"]) for row in _described(preset)]
             print_table(("hyperparameter", "value", "meaning", "source"), lines)
             print()
         return 0
 
 
 def _described(preset: Any) -> list[dict[str, Any]]:
-    from bonuslab.algorithms.rllib.hyperparameters import specs_of
+    from bonuslab.algorithms.rllib.hyperparameters import specs_of, types_of
 
+    types = types_of(type(preset.values))
     return [
         {"name": name, "value": getattr(preset.values, name), "meaning": spec.meaning, "source": preset.source(name)}
+        | ({"words": words} if (words := _words(name, types[name])) else {})
         for name, spec in specs_of(type(preset.values)).items()
     ]
+
+
+def _words(name: str, kind: Any) -> list[str]:
+    """The words that a hyperparameter may be; none for a number."""
+    from bonuslab.algorithms.networks.registry import families
+
+    if typing.get_origin(kind) is Literal:
+        return list(typing.get_args(kind))
+    return families() if name in ("network", "bonus_network") else []
+
+
+def _meaning(row: dict[str, Any]) -> str:
+    return f"{row['meaning']} ({' | '.join(row['words'])})" if "words" in row else row["meaning"]
 
 
 def _text(value: Any) -> str:

@@ -19,11 +19,12 @@ class ReportCommand:
         parser.add_argument("grid", nargs="?", help="name or folder of a run or grid (default: the newest)")
         parser.add_argument("--out", type=Path, metavar="DIR", help="output folder (default: report/ in the grid's)")
         parser.add_argument("--metric", metavar="COLUMN", help="column of progress.csv to compare by")
-        parser.add_argument("--open", action="store_true", help="open the report in a browser")
+        parser.add_argument("--no-open", action="store_true", help="write the report without opening a browser")
 
     def run(self, arguments: Namespace) -> int:
         """Write the report and print its path."""
         # Imported here so that `bonuslab --help` does not wait for Matplotlib.
+        from bonuslab.platform.cli.board import has_screen
         from bonuslab.platform.report.write import write_report
         from bonuslab.platform.run.damage import name_damage
         from bonuslab.platform.run.find import find_grid
@@ -37,6 +38,6 @@ class ReportCommand:
         name_damage(folder)
         page = write_report(folder, arguments.out, arguments.metric, log)
         log(f"report: {page}")
-        if arguments.open and not webbrowser.open(page.resolve().as_uri()):
-            print("cannot open a browser")
+        if not arguments.no_open and has_screen():
+            webbrowser.open(page.resolve().as_uri())
         return 0

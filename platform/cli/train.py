@@ -13,7 +13,8 @@ from bonuslab.platform.grid.arguments import add_run_arguments, chosen_settings
 from bonuslab.platform.run.find import find
 from bonuslab.platform.run.loading import paused_collector
 from bonuslab.platform.run.progress import Progress, duration
-from bonuslab.platform.run.results import outcome_text
+from bonuslab.platform.run.results import fewest_episodes, outcome_text
+from bonuslab.platform.tracking.wandb_runs import require_wandb, send_to_wandb
 
 if TYPE_CHECKING:
     from bonuslab.platform.grid.single import RunOutcome, SingleRun
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 # RLlib takes seconds to import, so `--help` does not.
 
 _OWN = ("bonus", "algorithm", "preset", "contexts", "seed", "serial", "resources")
-_WITH_RESUME = ("resume", "trust", "steps", "resources", "checkpoint_every", "evaluate_every")
+_WITH_RESUME = ("resume", "trust", "wandb", "steps", "resources", "checkpoint_every", "evaluate_every")
 """Options allowed with --resume; the others define the run."""
 
 
@@ -44,6 +45,7 @@ class TrainCommand:
         parser.add_argument("--resources", metavar="NAME", help="auto, laptop, workstation or cluster (default auto)")
         add_run_arguments(parser)
         parser.add_argument("--out", metavar="DIR", help="folder of the run (default: a new one below runs/)")
+        parser.add_argument("--wandb", metavar="PROJECT", help="also send the run to this project of Weights & Biases")
         parser.add_argument("--resume", metavar="RUN", help="name or folder of a run to resume")
         add_trust(parser)
 
@@ -52,10 +54,12 @@ class TrainCommand:
         given = vars(arguments)
         if "resume" not in given and "task" not in given:
             raise InvalidInput("train needs a task, for example `bonuslab train MultiRoom-N6 --bonus e3b`")
+        if "wandb" in given:
+            require_wandb()
         run = _prepared(given)
         from bonuslab.platform.grid.single import TrainingFailed
 
-        display = Progress(run.config.steps)
+        display = Progress(run.config.steps, fewest_episodes=_fewest(run))
         try:
             outcome = run.train(display)
         except TrainingFailed as error:
@@ -66,6 +70,8 @@ class TrainCommand:
             display.end_line()
             run.release()
         _summarise(run, outcome)
+        if "wandb" in given:
+            print(f"  wandb      {send_to_wandb(run.folder, given['wandb'])}")
         return 0 if outcome.stopped_by is None else 128 + outcome.stopped_by
 
 
@@ -94,12 +100,17 @@ def _prepared(given: dict[str, Any]) -> SingleRun:
         loading.clear()
 
 
+def _fewest(run: SingleRun) -> int:
+    return fewest_episodes(vars(run.config.values))
+
+
 def _summarise(run: SingleRun, outcome: RunOutcome) -> None:
     config, row = run.config, outcome.row
     how = "finished" if outcome.stopped_by is None else "stopped"
     print(f"{config.task} with bonus {config.bonus}, seed {config.seed}: {how} at {int(row['env_steps']):,} steps")
-    print(f"  time       {duration(row['wall_seconds'])}")
-    print(f"  training   {outcome_text(row) if 'episode_return' in row else 'no episode has ended yet'}")
+    outcome_so_far = outcome_text(row, fewest=_fewest(run))
+    print(f"  time       {duration(row['wall_seconds'])} of training")
+    print(f"  training   {outcome_so_far if 'episode_return' in row else 'no episode has ended yet'}")
     for mode in ("greedy", "sampled"):
         prefix = f"evaluation/{mode}"
         if f"{prefix}/win_rate" in row:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import signal
 import sys
+import webbrowser
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 from urllib.parse import urlsplit
 
 from bonuslab.envs.errors import InvalidInput
+from bonuslab.platform.cli.board import has_screen
 from bonuslab.platform.cli.track import sync
 from bonuslab.platform.run.find import find_grid
 from bonuslab.platform.run.folder import GridFolder
@@ -34,6 +36,7 @@ class UiCommand:
         parser.add_argument("grid", nargs="?", help="name or folder of a run or grid (default: the newest below runs/)")
         parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"port to serve on (default {DEFAULT_PORT})")
         parser.add_argument("--host", default="127.0.0.1", help="address to serve on (default 127.0.0.1: this machine)")
+        parser.add_argument("--no-open", action="store_true", help="print the address without opening a browser")
         parser.add_argument("--tracking-uri", metavar="URI", help="MLflow server or database (default: the grid's own)")
 
     def run(self, arguments: Namespace) -> int:
@@ -49,7 +52,10 @@ class UiCommand:
             raise InvalidInput(f"{store.name} contains nothing of {folder.path} yet; no trial has started")
         grid_id = grid_identity(folder.description())
         if store.is_server:
-            print(comparison_link(_web_address(store), cursor.experiment_id, grid_id))
+            link = comparison_link(_web_address(store), cursor.experiment_id, grid_id)
+            print(link)
+            if not arguments.no_open and has_screen():
+                webbrowser.open(link)
             return 0
         return _serve(folder, store, arguments, cursor.experiment_id, grid_id)
 
@@ -63,10 +69,13 @@ def _serve(folder: GridFolder, store: Store, arguments: Namespace, experiment_id
         signal.signal(number, signal.default_int_handler)
     try:
         with server:
+            link = comparison_link(server.address, experiment_id, grid_id)
             print(f"compare the bonuses of {folder.path.name}:")
-            print(f"  {comparison_link(server.address, experiment_id, grid_id)}")
+            print(f"  {link}")
             print("to show a single task, add to the search:  and tags.task = 'NAME'")
             print("Ctrl-C to stop", flush=True)
+            if not arguments.no_open and has_screen():
+                webbrowser.open(link)
             status = server.wait()
             print(f"bonuslab: MLflow ended with status {status}:\n{server.last_output()}", file=sys.stderr)
             return 1

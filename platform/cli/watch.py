@@ -1,34 +1,43 @@
-"""`bonuslab watch`: watch a trained policy play, with the bonus per step."""
+"""`bonuslab watch`: watch trained policies play, with the bonus per step."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.cli.command import add_trust
 from bonuslab.platform.cli.play import DELAY_SECONDS
 from bonuslab.platform.grid.arguments import check_options
-from bonuslab.platform.run.find import find
+from bonuslab.platform.run.find import Found, find
+from bonuslab.platform.run.zoo import PREFIX, folder_of
 
 
 class WatchCommand:
     """See `help`."""
 
-    help = "watch a trained policy play, with the bonus per step, or save a video of it"
-    example = "bonuslab watch runs/NAME --greedy --save episode.mp4"
+    help = "watch trained policies play, with the bonus per step, or save a video of them"
+    example = "bonuslab watch runs/NAME --greedy --episodes 4 --save episodes.mp4"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command's arguments."""
-        parser.add_argument("run", help="name or folder of a run or trial, or one of its checkpoints")
+        parser.add_argument(
+            "run",
+            nargs="+",
+            help="name or folder of a run or trial, one of its checkpoints, zoo:NAME (`bonuslab zoo`), or a grid, of "
+            "which one trial per bonus plays",
+        )
         parser.add_argument("--context", type=int, metavar="ID", help="context to play (default: a random one)")
         parser.add_argument("--seed", type=int, default=0, help="random seed of contexts and actions (default 0)")
         parser.add_argument("--greedy", action="store_true", help="take greedy instead of sampled actions")
-        parser.add_argument("--episodes", type=int, default=1, metavar="N", help="number of episodes (default 1)")
+        parser.add_argument(
+            "--episodes", type=int, default=1, metavar="N", help="episodes of each, side by side in a video (default 1)"
+        )
         parser.add_argument(
             "--delay",
+            metavar="S",
             type=float,
             default=DELAY_SECONDS,
-            metavar="S",
             help=f"seconds per step, or per frame of a video (default {DELAY_SECONDS})",
         )
         add_trust(parser)
@@ -37,33 +46,71 @@ class WatchCommand:
     def run(self, arguments: Namespace) -> int:
         """Play, then show or save the episodes."""
         check_options(vars(arguments), seed=0, delay=0, episodes=1)
-        from bonuslab.platform.pictures.show import play, video_of
+        from bonuslab.platform.pictures import side_by_side
+        from bonuslab.platform.pictures.show import play
         from bonuslab.platform.pictures.video import picture_path
 
         path = picture_path(arguments.save) if arguments.save else None
-        checkpoint = find_checkpoint(arguments.run)
+        chosen = [one for given in arguments.run for one in checkpoints_of(given)]
+        if path is not None and len(chosen) * arguments.episodes > side_by_side.MOST:
+            raise InvalidInput(
+                f"{len(chosen)} runs with {arguments.episodes} episodes each do not fit into one video; "
+                f"at most {side_by_side.MOST} episodes do"
+            )
         from bonuslab.platform.run.agent import TrainedAgent
 
-        agent = TrainedAgent.load(checkpoint, arguments.trust)
-        shows = play(agent, arguments.seed, arguments.greedy, arguments.context, arguments.episodes)
+        shows = []
+        for checkpoint, name in chosen:
+            agent = TrainedAgent.load(checkpoint, arguments.trust)
+            played = play(agent, arguments.seed, arguments.greedy, arguments.context, arguments.episodes)
+            shows += [(name, show) for show in played]
         if path is not None:
-            video_of(shows).save(path, arguments.delay)
+            titles = [f"{name}, {show.title}" if name else show.title for name, show in shows]
+            side_by_side.save([show for _, show in shows], titles, path, arguments.delay)
         else:
-            for show in shows:
+            for _, show in shows:
                 show.in_terminal(arguments.delay)
-        for show in shows:
-            print(show.summary())
+        for name, show in shows:
+            print(f"{name}: {show.summary()}" if len(chosen) > 1 else show.summary())
         if path is not None:
             print(f"saved {path}")
         return 0
 
 
-def find_checkpoint(given: str) -> Path:
-    """A checkpoint's folder, or the newest intact checkpoint of a run or trial."""
+def checkpoints_of(given: str) -> list[tuple[Path, str]]:
+    """The checkpoint's folder, or the newest intact checkpoint of a run or trial, and a name for it.
+
+    Of a grid with several trials, one per bonus: each bonus's first trial with a checkpoint, on the grid's first task.
+    """
     from bonuslab.algorithms.learning.checkpoint import MANIFEST
     from bonuslab.platform.run.checkpoints import newest_checkpoint
     from bonuslab.platform.run.ray_session import silence_notices
 
     silence_notices()
+    if given.startswith(PREFIX):
+        return [(folder_of(given), given)]
     path = Path(given).expanduser()
-    return path if (path / MANIFEST).is_file() else newest_checkpoint(find(given))
+    if (path / MANIFEST).is_file():
+        return [(path, "")]
+    found = find(given)
+    if found.trial is not None:
+        return [(newest_checkpoint(found), _name(found))]
+    chosen: dict[tuple[str, ...], Found] = {}
+    for trial in found.grid.trials():
+        if trial.state().checkpoints:
+            labels = trial.description().labels
+            first = next(iter(chosen.values()), Found(found.grid, trial)).require_trial().description().labels
+            if all(labels[key] == first[key] for key in ("task", "contexts")):
+                chosen.setdefault((labels["bonus"], labels["variant"]), Found(found.grid, trial))
+    if not chosen:
+        raise InvalidInput(f"none of the {len(found.grid.trials())} trials of {found.grid.path} has a checkpoint yet")
+    names = [one.require_trial().id for one in chosen.values()]
+    print(
+        f"{found.grid.path.name}: one trial per bonus ({', '.join(names)}); name a trial to watch another", flush=True
+    )
+    return [(newest_checkpoint(one), _name(one)) for one in chosen.values()]
+
+
+def _name(found: Found) -> str:
+    labels = found.require_trial().description().labels
+    return f"{labels['bonus']}, seed {labels['seed']}"

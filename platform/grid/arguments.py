@@ -44,6 +44,7 @@ def add_session_arguments(parser: ArgumentParser, folder: str) -> Any:
     """Declare the options of `SessionOptions`, `--plan` and `--out`; returns the group of how to run it."""
     how = parser.add_argument_group("how to run it")
     how.add_argument("--plan", action="store_true", help="print the trials, and the time and disk they need, and exit")
+    how.add_argument("--recalibrate", action="store_true", help="with --plan: measure again what was measured before")
     how.add_argument("--address", metavar="HOST:PORT", help="Ray cluster to join; `local` uses this machine only")
     how.add_argument("--concurrent", type=int, metavar="N", help="maximum concurrent trials (default: as many as fit)")
     how.add_argument("--max-retries", type=int, metavar="N", help="retries of a failed trial (default 2)")
@@ -52,6 +53,7 @@ def add_session_arguments(parser: ArgumentParser, folder: str) -> Any:
     where.add_argument("--out", metavar="DIR", help=f"folder of the grid (default {folder})")
     where.add_argument("--storage", metavar="PLACE", help="store checkpoints here: a shared path or s3://BUCKET/PREFIX")
     where.add_argument("--tracking-uri", metavar="URI", help="MLflow server or database (default: in the folder)")
+    where.add_argument("--wandb", metavar="PROJECT", help="also send the results to this project of Weights & Biases")
     where.add_argument("--fresh", action="store_true", help="start over; an existing grid is moved to a backup folder")
     where.add_argument("--accept-changes", action="store_true", help="resume even if the settings have changed")
     return how

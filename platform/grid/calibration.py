@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +47,20 @@ class Speed:
 class Calibration:
     """Measurements per kind of trial, cached per user, hardware and package versions."""
 
-    def __init__(self, cluster: Cluster, resources: TrialResources, file: Path | None = None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        resources: TrialResources,
+        file: Path | None = None,
+        concurrent: int = 1,
+        acting_only: bool = False,
+    ) -> None:
+        """`concurrent`: trials that run beside each other in the grid and here; `acting_only`: see `measure_acting`."""
         self._file = file or cache_file()
-        self._cluster = cluster
         self._resources = resources
-        self._machine = [platform.machine(), _processor(), cluster.nodes, versions()]
+        self._concurrent = concurrent
+        self._acting_only = acting_only
+        self._machine = [platform.machine(), _processor(), cluster.nodes, versions(), concurrent, acting_only]
 
     def known(self, config: Config) -> Speed | None:
         """A cached measurement, if any."""
@@ -58,18 +68,31 @@ class Calibration:
         return Speed(**found) if found else None
 
     def measure(self, kinds: Sequence[Config], show: Callable[[str], None]) -> None:
-        """Train each kind briefly, as many at once as the grid would, and cache the results."""
-        running = {}
-        for config in kinds:
-            group = self._resources.request(config.as_dict())()
-            running[_start(config, self._resources, group)] = (config, group)
-        total = len(running)
-        while running:
-            show(f"measuring speed: {total - len(running)} of {total} kinds of trials done")
-            (done,), _ = ray.wait(list(running), num_returns=1)
-            config, group = running.pop(done)
-            self._remember(self._key(config), ray.get(done))
-            remove_placement_group(group)
+        """Train each kind briefly and cache the results.
+
+        As many trials run at once as in the grid, to the end: when the last kinds are measured, others run again beside
+        them, or they would have an emptying machine to themselves.
+        """
+        waiting, left, beside = list(kinds), len(kinds), cycle(kinds)
+        running: dict[Any, tuple[Config, PlacementGroup, bool]] = {}
+        try:
+            while left:
+                show(f"measuring speed: {len(kinds) - left} of {len(kinds)} kinds of trials done")
+                while len(running) < self._concurrent:
+                    is_measured = bool(waiting)
+                    config = waiting.pop(0) if waiting else next(beside)
+                    group = self._resources.request(config.as_dict())()
+                    running[_start(config, self._resources, group, self._acting_only)] = (config, group, is_measured)
+                (done,), _ = ray.wait(list(running), num_returns=1)
+                config, group, is_measured = running.pop(done)
+                remove_placement_group(group)
+                if is_measured:
+                    self._remember(self._key(config), ray.get(done))
+                    left -= 1
+        finally:
+            for task, (_, group, _) in running.items():
+                ray.cancel(task, force=True)
+                remove_placement_group(group)  # with the workers that the trial has started
 
     def checkpoint_bytes(self, config: Config) -> int:
         """Approximate size of a checkpoint: cached, or estimated from one written now."""
@@ -135,25 +158,48 @@ def measure_training(config: Config, resources: TrialResources) -> dict[str, Any
         algorithm.stop()
 
 
+def measure_acting(config: Config, resources: TrialResources) -> dict[str, Any]:
+    """The same of acting alone, in steps per second of one core's time: where a GPU learns, CPUs only act."""
+    silence_notices()
+    torch.set_num_threads(1)
+    started = time.perf_counter()
+    algorithm = resources.configure(config).build_algo()
+    try:
+        runner = algorithm.env_runner
+        runner.sample()
+        ready, begun, fragments = time.perf_counter(), time.process_time(), 0
+        while time.process_time() - begun < MIN_SECONDS:
+            runner.sample()
+            fragments += 1
+        steps = fragments * config.values.rollout_fragment_length * config.values.num_envs_per_env_runner
+        speed = steps / (time.process_time() - begun)
+        return asdict(Speed(speed, ready - started, GROWTH_BY_TRAINING * _checkpoint_bytes(algorithm)))
+    finally:
+        algorithm.stop()
+
+
 def _checkpoint_bytes(algorithm: Any) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         algorithm.save_to_path(Path(scratch).resolve() / "checkpoint")
         return sum(path.stat().st_size for path in Path(scratch).rglob("*") if path.is_file())
 
 
-def _start(config: Config, resources: TrialResources, group: PlacementGroup) -> Any:
+def _start(config: Config, resources: TrialResources, group: PlacementGroup, acting_only: bool) -> Any:
     """Start the measurement as a Ray task, with the resources of a trial."""
     strategy = PlacementGroupSchedulingStrategy(group, 0, placement_group_capture_child_tasks=True)
     first = group.bundle_specs[0]
     task = ray.remote(_measured).options(
         num_cpus=first.get("CPU", 0), num_gpus=first.get("GPU", 0), scheduling_strategy=strategy, max_retries=0
     )
-    return task.remote(config.as_dict(), vars(resources), capture())
+    return task.remote(config.as_dict(), vars(resources), capture(), acting_only)
 
 
-def _measured(config: dict[str, Any], resources: dict[str, Any], extensions: bytes | None) -> dict[str, Any]:
+def _measured(
+    config: dict[str, Any], resources: dict[str, Any], extensions: bytes | None, acting_only: bool
+) -> dict[str, Any]:
     install(extensions)
-    return measure_training(Config.from_dict(config), TrialResources(**resources))
+    measure = measure_acting if acting_only else measure_training
+    return measure(Config.from_dict(config), TrialResources(**resources))
 
 
 def _processor() -> str:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,5 +86,12 @@ class ExperimentCommand:
 
 def session_options(given: dict[str, Any]) -> dict[str, Any]:
     """The fields of `SessionOptions`."""
-    names = ("address", "concurrent", "max_retries", "storage", "tracking_uri", "fresh", "accept_changes")
-    return {name: given[name] for name in names if name in given}
+    from bonuslab.platform.grid.session import SessionOptions
+
+    if "recalibrate" in given and "plan" not in given:
+        raise InvalidInput("--recalibrate needs --plan, which measures the speed of the trials")
+    if "wandb" in given:
+        from bonuslab.platform.tracking.wandb_runs import require_wandb
+
+        require_wandb()
+    return {one.name: given[one.name] for one in fields(SessionOptions) if one.name in given}

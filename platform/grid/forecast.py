@@ -6,7 +6,7 @@ import json
 import math
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bonuslab.platform.grid.calibration import Calibration, Speed, kind_of
@@ -50,6 +50,8 @@ class Forecast:
     cluster: Cluster
     slots: int
     """Concurrent trials."""
+    dollars_per_hour: float | None = None
+    """List price of the machines that the concurrent trials need, where it is known."""
 
     @property
     def seconds(self) -> float:
@@ -72,6 +74,19 @@ class Forecast:
         return sum(2 * (trial.rows * BYTES_PER_ROW + BYTES_PER_VIDEO) for trial in self.trials)
 
 
+def demand(trial: TrialDescription, resources: TrialResources) -> dict[str, float]:
+    """CPUs and GPUs that Ray reserves for a trial; fewer than `resources` where these do not divide evenly."""
+    bundles = resources.request(trial.config).bundles
+    return {kind: sum(bundle.get(kind, 0.0) for bundle in bundles) for kind in KINDS}
+
+
+def demand_text(trial: TrialDescription, resources: TrialResources) -> str:
+    """`5 CPUs and 0.5 GPU`."""
+    cpus, gpus = demand(trial, resources).values()
+    text = f"{cpus:g} CPU{'s' if cpus != 1 else ''}"
+    return f"{text} and {gpus:g} GPU{'s' if gpus > 1 else ''}" if gpus else text
+
+
 class Kinds:
     """The kinds of trials in a grid; see `kind_of`."""
 
@@ -85,6 +100,11 @@ class Kinds:
     def key(self, trial: TrialDescription) -> str:
         """Equal for trials of the same kind."""
         return json.dumps(kind_of(trial, self._first), sort_keys=True)
+
+    @property
+    def all(self) -> list[Config]:
+        """Every kind."""
+        return list(self._found.values())
 
     def known(self, calibration: Calibration) -> dict[str, Speed | None]:
         """Cached measurements by key."""
@@ -108,17 +128,27 @@ def planned(
     return found
 
 
+def on_one_core(trials: Sequence[TrialDescription]) -> list[TrialDescription]:
+    """The same trials in one process each, to be measured where their workers do not fit."""
+    return [replace(trial, config={**trial.config, "serial": True}) for trial in trials]
+
+
+def extrapolated(trial: PlannedTrial, original: TrialDescription, cpus: float) -> PlannedTrial:
+    """A trial measured on one core, as if its speed grew with its CPUs: acting does, and a GPU learns meanwhile."""
+    speed = trial.speed and replace(trial.speed, steps_per_second=trial.speed.steps_per_second * cpus)
+    return replace(trial, description=original, speed=speed)
+
+
 def processor_problem(trials: Sequence[TrialDescription], resources: TrialResources, cluster: Cluster) -> str | None:
     """Why not even one trial fits, if so: Ray would wait for resources forever."""
     bundles = resources.request(trials[0].config).bundles
     there = dict(zip(KINDS, (cluster.cpus, cluster.gpus), strict=True))
-    for kind in KINDS:
-        needed = sum(bundle.get(kind, 0.0) for bundle in bundles)
+    for kind, needed in demand(trials[0], resources).items():
         largest = max(bundle.get(kind, 0.0) for bundle in bundles)
         if needed > there[kind]:
             where = "this machine has" if cluster.address is None else "the cluster has at most"
             return (
-                f"a trial needs {needed:g} {kind}s, but {where} {there[kind]:g}; "
+                f"a trial needs {needed:g} {kind}{'s' if needed > 1 else ''}, but {where} {there[kind]:g}; "
                 "change --cpus-per-trial or --gpus-per-trial"
             )
         if not cluster.autoscaling and largest > max(node[kind] for node in cluster.nodes):
@@ -143,12 +173,11 @@ def slots_for(
     trials: Sequence[TrialDescription], resources: TrialResources, cluster: Cluster, concurrent: int | None = None
 ) -> int:
     """Number of trials that run concurrently: as many as fit, at most `concurrent`."""
-    bundles = resources.request(trials[0].config).bundles
+    needs = demand(trials[0], resources)
     slots = len(trials) if concurrent is None else min(len(trials), concurrent)
     for kind, there in zip(KINDS, (cluster.cpus, cluster.gpus), strict=True):
-        needed = sum(bundle.get(kind, 0.0) for bundle in bundles)
-        if needed:
-            slots = min(slots, int(there / needed + 1e-9))
+        if needs[kind]:
+            slots = min(slots, int(there / needs[kind] + 1e-9))
     return max(1, slots)
 
 

@@ -6,8 +6,9 @@ import sys
 from collections.abc import Sequence
 from typing import TextIO
 
+from bonuslab.platform.grid.cloud import NAME as CLOUD
 from bonuslab.platform.grid.cluster import Cluster
-from bonuslab.platform.grid.forecast import Forecast, PlannedTrial, gigabytes
+from bonuslab.platform.grid.forecast import Forecast, PlannedTrial, demand_text, gigabytes
 from bonuslab.platform.pictures.table import print_table
 from bonuslab.platform.run.progress import duration
 
@@ -17,31 +18,45 @@ HEADERS = ("bonus", "scope", "task", "contexts", "seeds", "steps", "steps/s", "t
 NUMBERS = HEADERS[4:]
 
 
-def print_plan(forecast: Forecast, measured_on: str, file: TextIO | None = None) -> None:
-    """Print the table and the totals."""
+def print_plan(forecast: Forecast, measured: str, file: TextIO | None = None) -> None:
+    """Print the table and the totals; `measured` says how the speeds were found."""
     file = file or sys.stdout
     groups = _grouped(forecast.trials, ("bonus", "variant", "contexts", "task"))
     if len(groups) > MAX_ROWS:
         groups = _grouped(forecast.trials, ("bonus", "variant", "contexts"))
     print_table(HEADERS, [_row(members) for members in groups], numbers=NUMBERS, file=file)
-    for line in summary(forecast, measured_on):
+    for line in summary(forecast, measured):
         print(line, file=file)
 
 
-def summary(forecast: Forecast, measured_on: str) -> list[str]:
+def summary(forecast: Forecast, measured: str) -> list[str]:
     """Trials, processors, hours and disk."""
     trials, slots = forecast.trials, forecast.slots
     steps = sum(trial.steps for trial in trials)
     lines = [
-        f"{len(trials)} trials, {steps:,} steps; {forecast.resources} per trial, {slots} concurrently on "
-        f"{describe(forecast.cluster)}"
+        f"{len(trials)} trials, {steps:,} steps; {demand_text(trials[0].description, forecast.resources)} per trial, "
+        f"{slots} concurrently on {describe(forecast.cluster)}"
     ]
     if all(trial.speed for trial in trials):
         time, hours = duration(forecast.seconds), forecast.seconds / 3600
-        lines.append(f"time   {time} ({hours:,.1f} hours), measured by training every bonus briefly on {measured_on}")
+        lines.append(f"time   {time} ({hours:,.1f} hours), {measured}")
+        if forecast.dollars_per_hour is not None:
+            price = forecast.dollars_per_hour
+            lines.append(
+                f"cost   about ${price * hours:,.0f} at list prices (${price:,.2f} per hour); spot machines usually "
+                "cost a third to a half"
+            )
         checkpoints, others = gigabytes(forecast.checkpoint_bytes), gigabytes(forecast.other_bytes)
         lines.append(f"disk   {checkpoints} of checkpoints and {others} of results")
     return lines
+
+
+def beside_plan(planned_seconds: float | None, took_seconds: float) -> str:
+    """What a run took, and what was planned if every bonus had been measured."""
+    took = f"{duration(took_seconds)} of wall time"
+    if planned_seconds is None:
+        return f"{took} (no plan: --plan measures the speed of every bonus)"
+    return f"{took}, planned {duration(planned_seconds)} ({took_seconds / planned_seconds:.2f} times the plan)"
 
 
 def describe(cluster: Cluster) -> str:
@@ -49,6 +64,8 @@ def describe(cluster: Cluster) -> str:
     size = f"{cluster.cpus:g} CPUs and {cluster.gpus:g} GPUs"
     if cluster.address is None:
         return f"this machine ({size})"
+    if cluster.address == CLOUD:
+        return f"the cluster of {CLOUD} (up to {size})"
     return f"the cluster at {cluster.address} ({'up to ' if cluster.autoscaling else ''}{size})"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,21 +11,28 @@ from typing import Any
 
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.grid.calibration import Calibration
+from bonuslab.platform.grid.cloud import CloudCluster
 from bonuslab.platform.grid.cluster import Cluster, find_address, joined
 from bonuslab.platform.grid.driver import GridDriver, GridOutcome, RunOptions
 from bonuslab.platform.grid.experiment import Experiment, Scale
 from bonuslab.platform.grid.forecast import (
+    KINDS,
     Forecast,
     Kinds,
     PlannedTrial,
+    demand,
+    demand_text,
     disk_problem,
+    extrapolated,
+    on_one_core,
     planned,
     processor_problem,
     slots_for,
 )
-from bonuslab.platform.grid.plan_table import describe, print_plan
+from bonuslab.platform.grid.plan_table import beside_plan, describe, print_plan
 from bonuslab.platform.grid.preparation import ClaimedFolder, checkpoint_locations, with_id
 from bonuslab.platform.grid.recorder import Recorder
+from bonuslab.platform.grid.resources import ONE_PROCESS
 from bonuslab.platform.grid.terminal import GridTable
 from bonuslab.platform.run.checkpoints import require_writable
 from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription
@@ -34,6 +42,7 @@ from bonuslab.platform.run.redaction import redacted
 from bonuslab.platform.tracking import Follower
 from bonuslab.platform.tracking.store import OPTION as TRACKING_OPTION
 from bonuslab.platform.tracking.store import absolute_database, check_tracking_uri
+from bonuslab.platform.tracking.wandb_runs import send_to_wandb
 
 SYNC_SECONDS = 120.0
 """How long a finished grid waits for the tracking server; `bonuslab track` syncs the rest."""
@@ -52,6 +61,8 @@ class SessionOptions:
     tracking_uri: str | None = None
     fresh: bool = False
     accept_changes: bool = False
+    recalibrate: bool = False
+    wandb: str | None = None
 
 
 class GridSession:
@@ -75,28 +86,67 @@ class GridSession:
         self._options = SessionOptions(**options)
         self._address = find_address(self._options.address)
         self._display = Progress(1)
+        self._planned_seconds: float | None = None
         uri = self._options.tracking_uri
         if uri is not None and check_tracking_uri(uri) == "sqlite":
             self._options = replace(self._options, tracking_uri=absolute_database(uri))
 
     def plan(self) -> int:
-        """Print the trials and what they need; an error if the grid cannot run here."""
+        """Print the trials and what they need, here or, if they do not fit, on the cluster of deploy/cluster.yaml."""
         self._display.hint("joining Ray" if self._address else "starting Ray")
         with joined(self._address) as cluster:
-            calibration, kinds = Calibration(cluster, self._resources), Kinds(self._trials)
             problem = processor_problem(self._trials, self._resources, cluster)
-            unknown = kinds.unknown(calibration)
-            cpus, gpus = (sum(node[kind] for node in cluster.nodes) for kind in ("CPU", "GPU"))
-            now = Cluster(cluster.address, cpus, gpus, cluster.nodes)
-            if unknown and processor_problem(self._trials, self._resources, now) is None:
-                calibration.measure(unknown, self._display.hint)
-            forecast = self._forecast(cluster, planned(self._trials, kinds, calibration))
+            cloud = CloudCluster.read() if problem and self._address is None else None
+            if cloud is None:
+                forecast = self._measured_plan(cluster)
+                measured = f"measured by training every bonus briefly on {short_task(self._trials[0].config['task'])}"
+            else:
+                forecast = self._cloud_plan(cluster, cloud)
+                problem = processor_problem(self._trials, self._resources, forecast.cluster)
+                measured = "extrapolated from one core of this machine to each trial's CPUs; --plan there measures it"
             self._display.clear()
-            print_plan(forecast, short_task(self._trials[0].config["task"]))
-            problem = problem or disk_problem(forecast, self._path, self._options.storage)
+            print_plan(forecast, measured)
+            if cloud is None:
+                problem = problem or disk_problem(forecast, self._path, self._options.storage)
         if problem:
             raise InvalidInput(f"this grid cannot run: {problem}")
         return 0
+
+    def _measured_plan(self, cluster: Cluster) -> Forecast:
+        """The forecast for a cluster, measured on the machines it has now if the trials fit there."""
+        calibration, kinds = self._calibration(cluster, self._trials), Kinds(self._trials)
+        cpus, gpus = (sum(node[kind] for node in cluster.nodes) for kind in ("CPU", "GPU"))
+        now = Cluster(cluster.address, cpus, gpus, cluster.nodes)
+        if processor_problem(self._trials, self._resources, now) is None:
+            self._measure(kinds, calibration)
+        return self._forecast(cluster, planned(self._trials, kinds, calibration))
+
+    def _cloud_plan(self, here: Cluster, cloud: CloudCluster) -> Forecast:
+        """The forecast for a larger cluster, from the speed of the same trials on one core each of this machine.
+
+        IMPALA's learner has a GPU there, so its CPUs only act; a worker of DD-PPO alternates between the two.
+        """
+        trials = on_one_core(self._trials)
+        slots = slots_for(trials, ONE_PROCESS, here)
+        needs = demand(self._trials[0], self._resources)
+        acting_only = needs["GPU"] > 0 and self._trials[0].config["algorithm"] == "impala"
+        calibration = Calibration(here, ONE_PROCESS, concurrent=slots, acting_only=acting_only)
+        kinds = Kinds(trials)
+        self._measure(kinds, calibration)
+        found = planned(trials, kinds, calibration)
+        there = [extrapolated(one, own, needs["CPU"]) for one, own in zip(found, self._trials, strict=True)]
+        forecast = self._forecast(cloud.cluster(), there)
+        price = cloud.dollars_per_hour(*(forecast.slots * needs[kind] for kind in KINDS))
+        return replace(forecast, dollars_per_hour=price)
+
+    def _measure(self, kinds: Kinds, calibration: Calibration) -> None:
+        wanted = kinds.all if self._options.recalibrate else kinds.unknown(calibration)
+        if wanted:
+            calibration.measure(wanted, self._display.hint)
+
+    def _calibration(self, cluster: Cluster, trials: Sequence[TrialDescription]) -> Calibration:
+        slots = slots_for(trials, self._resources, cluster, self._options.concurrent)
+        return Calibration(cluster, self._resources, concurrent=slots)
 
     def run(self) -> int:
         """Run unfinished trials, write the report and print a summary."""
@@ -115,7 +165,9 @@ class GridSession:
                 claimed.description.options["ray_dashboard"] = cluster.dashboard
                 claimed.write(self._plugins)
                 self._display.clear()
+                started = time.monotonic()
                 outcome, follower = self._work(claimed, unfinished, cluster)
+            print(f"took {beside_plan(self._planned_seconds, time.monotonic() - started)}")
             return self._finish(claimed.folder, outcome, follower)
         finally:
             self._display.clear()
@@ -128,10 +180,8 @@ class GridSession:
         done = len(claimed.description.trials) - len(unfinished)
         print(f"{self._experiment.name}, scale {self._scale_name}: {len(self._trials)} trials in {folder.path}", end="")
         print(f", {done} already finished" if done else "")
-        print(
-            f"on {describe(cluster)}, {self._resources} per trial; watch with `bonuslab board {folder.path}`",
-            flush=True,
-        )
+        per_trial = demand_text(unfinished[0], self._resources)
+        print(f"on {describe(cluster)}, {per_trial} per trial; watch with `bonuslab board {folder.path}`", flush=True)
         _print_lines(claimed.notes)
         recorder = Recorder(folder)
         slots = slots_for(unfinished, self._resources, cluster, self._options.concurrent)
@@ -162,6 +212,7 @@ class GridSession:
         follower.stop(SYNC_SECONDS)
         self._display.clear()
         failed = _summarise(folder)
+        self._send_to_wandb(folder)
         if page is not None:
             print(f"  report    {page}")
         print(f"  tracking  {follower.summary()}")
@@ -173,8 +224,13 @@ class GridSession:
         print(f"the grid in {folder.path} has stopped: {outcome.stopped}. Run the same command again to resume.")
         if outcome.unwritten is not None:
             print(f"some results could not be written ({outcome.unwritten}) and will be trained again")
+        self._send_to_wandb(folder)
         print(f"  tracking  {follower.summary()}")
         return 128 + outcome.signal if outcome.signal is not None else 1
+
+    def _send_to_wandb(self, folder: GridFolder) -> None:
+        if self._options.wandb is not None:
+            print(f"  wandb     {send_to_wandb(folder, self._options.wandb)}")
 
     def _report(self, folder: GridFolder) -> Path | None:
         from bonuslab.platform.report.write import write_report
@@ -204,7 +260,7 @@ class GridSession:
     def _require_room(self, cluster: Cluster, trials: Sequence[TrialDescription]) -> None:
         problem = processor_problem(trials, self._resources, cluster)
         if problem is None:
-            calibration, kinds = Calibration(cluster, self._resources), Kinds(trials)
+            calibration, kinds = self._calibration(cluster, trials), Kinds(trials)
             unknown = kinds.unknown(calibration)
             # The longest expression has the most models, hence the largest checkpoint.
             largest = max(unknown, key=lambda kind: len(kind.bonus), default=None)
@@ -214,6 +270,7 @@ class GridSession:
                 size = calibration.checkpoint_bytes(largest)
             forecast = self._forecast(cluster, planned(trials, kinds, calibration, size))
             problem = disk_problem(forecast, self._path, self._options.storage)
+            self._planned_seconds = None if unknown else forecast.seconds
         if problem:
             raise InvalidInput(f"this grid cannot run: {problem}")
 
@@ -233,7 +290,7 @@ def _summarise(folder: GridFolder) -> int:
     states = {trial.id: trial.state() for trial in folder.trials()}
     finished = [state for state in states.values() if state.status == "finished"]
     spent = duration(sum(state.wall_seconds for state in states.values()))
-    print(f"{folder.path.name}: {len(finished)} of {len(states)} trials finished, {spent} of training")
+    print(f"{folder.path.name}: {len(finished)} of {len(states)} trials finished, {spent} of training in total")
     for trial, state in states.items():
         if state.status != "finished":
             print(f"  failed    {trial}: {state.error} ({folder.trial(trial).error_file})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
 import time
@@ -12,17 +13,21 @@ from typing import TextIO
 
 from bonuslab.platform.grid.recorder import Recorder
 from bonuslab.platform.pictures.live_lines import LiveLines
+from bonuslab.platform.pictures.palette import ANSI_COLOURS, shown_scope
 from bonuslab.platform.run.folder import TrialDescription
 from bonuslab.platform.run.progress import duration, progress_bar
 from bonuslab.platform.run.remaining import seconds_left
+from bonuslab.platform.run.results import EPISODES, fewest_episodes
 from bonuslab.platform.run.state import Status, TrialState
 
 SECONDS_BETWEEN_LINES = 30.0
 """If the output is not a terminal."""
 SECONDS_BETWEEN_REDRAWS = 1.0
 _SIGNS: dict[Status, str] = {"finished": "✓", "running": "▶", "waiting": "·", "failed": "✗"}
-_COLOURS = {"none": "37", "global": "34", "episodic": "33", "combined": "32"}
-"""ANSI colours close to those of the figures, by scope."""
+
+WON = "win_rate"
+_TITLES: dict[Status, str] = {"finished": "finished", "running": "so far"}
+"""Of the columns with the mean over finished trials, and over those still running."""
 
 Group = tuple[str, ...]
 
@@ -39,6 +44,7 @@ class GridTable:
         file: TextIO | None = None,
     ) -> None:
         self._trials = trials
+        self._by_id = {trial.id: trial for trial in trials}
         self._bonuses = {trial.id: trial.labels.get("bonus", "") for trial in trials}
         self._recorder = recorder
         self._metric = metric
@@ -81,9 +87,10 @@ class GridTable:
             if state.status == "finished" and trial not in self._announced:
                 self._announced.add(trial)
                 if self._live is None:
-                    value = headline(self._recorder[trial].last_row, self._metric)
-                    shown = "" if value is None else f", {self._metric} {value:.2f}"
-                    self.note(f"{trial} finished in {duration(state.wall_seconds)}{shown}")
+                    named = dict.fromkeys((self._metric, WON))
+                    found = {name: _value(self._by_id[trial], self._recorder, name) for name in named}
+                    shown = "".join(f", {name} {value:.2f}" for name, value in found.items() if value is not None)
+                    self.note(f"{trial} finished in {duration(state.wall_seconds)} of training{shown}")
 
 
 def table_lines(
@@ -96,17 +103,18 @@ def table_lines(
     widths = [max(map(len, column)) for column in zip(*groups, strict=True)]
     names = {key: "  ".join(f"{part:<{width}}" for part, width in zip(key, widths, strict=True)) for key in groups}
     width = sum(widths) + 2 * (len(widths) - 1)
-    lines = [f"{'':<{width}}  {'':<21}  {'trials':<12}  {metric}"[:columns]]
+    shown = [(name, status) for name in dict.fromkeys((metric, WON)) for status in _TITLES]
+    titles = [f"{name}, {_TITLES[status]}" for name, status in shown]
+    lines = ["  ".join([" " * width, " " * 21, f"{'trials':<12}", *titles])[:columns]]
     for key, members in list(groups.items())[: max(1, height - 1)]:
         states = [recorder[trial.id].state for trial in members]
-        values = [headline(recorder[trial.id].last_row, metric) for trial in members]
-        known = [value for value in values if value is not None]
-        score = f"{fmean(known):.2f} (best {max(known):.2f})" if known else "-"
+        means = [_mean(members, recorder, name, status) for name, status in shown]
         bar = progress_bar(fmean(state.fraction_done for state in states))
         counts = Counter(state.status for state in states)
         signs = " ".join(f"{sign}{counts[status]}" for status, sign in _SIGNS.items() if counts[status])
-        line = f"{names[key]}  {bar}  {signs:<12}  {score}"[:columns]
-        lines.append(_coloured(line, members[0].labels.get("scope", "none")))
+        cells = [f"{mean:<{len(title)}}" for mean, title in zip(means, titles, strict=True)]
+        line = "  ".join([names[key], bar, f"{signs:<12}", *cells])[:columns]
+        lines.append(_coloured(line, members[0].labels))
     return lines
 
 
@@ -117,12 +125,24 @@ def summary_line(states: Mapping[str, TrialState], bonuses: Mapping[str, str], s
     parts += [f"{counts[status]} {status}" for status in ("running", "failed") if counts[status]]
     done = fmean(state.fraction_done for state in states.values()) if states else 1.0
     left = seconds_left(((bonuses[trial], state) for trial, state in states.items()), slots)
-    return ", ".join(parts) + f", {done:.0%}, {duration(left)} left"
+    return ", ".join(parts) + f", {done:.0%}, {duration(left)} of wall time left"
 
 
-def headline(row: Mapping[str, float], metric: str) -> float | None:
-    """The grid's metric, or a training metric until the trial has it."""
-    return next((row[name] for name in (metric, "win_rate", "episode_return") if name in row), None)
+def _mean(trials: Sequence[TrialDescription], recorder: Recorder, name: str, status: Status) -> str:
+    """Of the trials with this status, the mean of their newest values; a dash without any."""
+    there = [trial for trial in trials if recorder[trial.id].state.status == status]
+    values = [value for trial in there if (value := _value(trial, recorder, name)) is not None]
+    return f"{fmean(values):.2f}" if values else "-"
+
+
+def _value(trial: TrialDescription, recorder: Recorder, name: str) -> float | None:
+    """A trial's newest value, or that of its training until it is evaluated; None before enough episodes have ended."""
+    row = recorder[trial.id].last_row
+    few = row.get(EPISODES, math.inf) < fewest_episodes(trial.hyperparameters)
+    for column in (name, "win_rate", "episode_return") if name != WON else (WON,):
+        if column in row:
+            return None if few and not column.startswith("evaluation/") else row[column]
+    return None
 
 
 def _grouped(trials: Sequence[TrialDescription], names: Sequence[str]) -> dict[Group, list[TrialDescription]]:
@@ -134,5 +154,6 @@ def _grouped(trials: Sequence[TrialDescription], names: Sequence[str]) -> dict[G
     return groups
 
 
-def _coloured(line: str, scope: str) -> str:
-    return f"\033[{_COLOURS.get(scope, '0')}m{line}\033[0m"
+def _coloured(line: str, labels: Mapping[str, str]) -> str:
+    scope = shown_scope(labels.get("bonus", ""), labels.get("scope", "none"))
+    return f"\033[{ANSI_COLOURS.get(scope, '0')}m{line}\033[0m"

@@ -9,18 +9,19 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from bonuslab.envs.minihack import render
+from bonuslab.platform.pictures.palette import ANSI_COLOURS, SCOPE_COLOURS, scope_rgb
 from bonuslab.platform.pictures.video import Colour
 
-SERIES_COLOURS: tuple[Colour, ...] = ((255, 150, 60), (80, 176, 255), (110, 214, 120))
+SERIES_COLOURS: tuple[Colour, ...] = tuple(scope_rgb(scope) for scope in ("combined", "episodic", "global"))
+"""Of a combined bonus and its two parts."""
 FIELD_COLOUR: Colour = (28, 31, 36)
 """Background of the bars, seen where steps are still to come."""
 CURSOR_COLOUR: Colour = (84, 90, 98)
-COLOURS = (*SERIES_COLOURS, FIELD_COLOUR, CURSOR_COLOUR)
+COLOURS = (*map(scope_rgb, SCOPE_COLOURS), FIELD_COLOUR, CURSOR_COLOUR)
 STRIP_PIXELS = 48
 FONT_PIXELS = 13
 LABEL_PIXELS = 20
 SQUARE_PIXELS = 9
-_ANSI = ("33", "36", "32")
 _BLOCKS = "▁▂▃▄▅▆▇█"
 LABEL_CELLS = 9
 VALUE_CELLS = 8
@@ -34,13 +35,16 @@ class BonusSeries(NamedTuple):
     label: str
     """Label in a picture."""
     values: np.ndarray  # [T]
+    scope: str = "combined"
+    """Which colours it."""
 
 
 def panel(series: list[BonusSeries], step: int, width: int) -> np.ndarray:
     """[H, W, 3]: one chart per series, each on its own scale, with bars up to `step`."""
     margin = render.MARGIN_PIXELS
     pieces = []
-    for one, colour in zip(series, SERIES_COLOURS, strict=False):
+    for one in series:
+        colour = scope_rgb(one.scope)
         piece = Image.new("RGB", (width, LABEL_PIXELS + STRIP_PIXELS + margin), render.BACKGROUND)
         _draw_legend(ImageDraw.Draw(piece), one, step, width, colour)
         piece.paste(Image.fromarray(_strip(one.values, step, width - 2 * margin, colour)), (margin, LABEL_PIXELS))
@@ -51,12 +55,12 @@ def panel(series: list[BonusSeries], step: int, width: int) -> np.ndarray:
 def text_lines(series: list[BonusSeries], step: int, width: int, colour: bool) -> list[str]:
     """One line per series: its name, its value at `step`, and a block per step or few steps so far."""
     lines = []
-    for number, one in enumerate(series):
+    for one in series:
         cells = min(width - LABEL_CELLS - VALUE_CELLS - 2, len(one.values))
         shares, reached, _ = _columns(one.values, step, cells)
         levels = np.ceil(shares[reached] * len(_BLOCKS)).astype(int)
         blocks = "".join(_BLOCKS[max(0, level - 1)] for level in levels)
-        drawn = f"\033[{_ANSI[number]}m{blocks}\033[0m" if colour else blocks
+        drawn = f"\033[{ANSI_COLOURS.get(one.scope, '0')}m{blocks}\033[0m" if colour else blocks
         lines.append(f"{one.name:<{LABEL_CELLS}} {_value(one, step):>{VALUE_CELLS}} {drawn}")
     return lines
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from bonuslab.envs.family import Album
 from bonuslab.platform.pictures import bonus_plot
 from bonuslab.platform.pictures.live_lines import LiveLines
+from bonuslab.platform.pictures.palette import shown_scope
 from bonuslab.platform.pictures.video import Video
 
 if TYPE_CHECKING:
@@ -51,22 +52,27 @@ class Show:
 
     def __init__(self, recording: Recording, agent: TrainedAgent, album: Album, first: int, greedy: bool) -> None:
         self.album = album
-        self._first = first
+        self.first = first
         self._task = agent.family.canonical_name(agent.config.env)
         self._recording = recording
         self._how = "greedy" if greedy else "sampled"
         self.series = _series(recording, agent)
         self.lines = self._status_lines(agent.family.action_names(agent.config.env))
 
+    @property
+    def title(self) -> str:
+        """Which episode it is."""
+        return f"context {self._recording.context}, {self._how}"
+
     def add_to(self, video: Video) -> None:
         """Add every frame, with the bonus so far below it."""
         for step, line in enumerate(self.lines):
-            video.add(self._first + step, line, partial(bonus_plot.panel, self.series, step), hold=self._is_last(step))
+            video.add(self.first + step, line, partial(bonus_plot.panel, self.series, step), hold=self._is_last(step))
 
     def in_terminal(self, delay: float) -> None:
         """Draw every step in place, or only the last one if the output is not a terminal or too small."""
         columns, rows = shutil.get_terminal_size()
-        plain = [self.album.text(self._first + step, columns, colour=False) for step in range(len(self.lines))]
+        plain = [self.album.text(self.first + step, columns, colour=False) for step in range(len(self.lines))]
         width = max((len(line) for lines in plain for line in lines), default=0)
         if not sys.stdout.isatty() or columns < width or rows < len(plain[-1]) + len(self.series) + 3:
             print("\n".join(self._lines(len(self.lines) - 1, min(columns, 100), colour=False)))
@@ -89,7 +95,7 @@ class Show:
 
     def _lines(self, step: int, width: int, colour: bool) -> list[str]:
         return [
-            *self.album.text(self._first + step, width, colour),
+            *self.album.text(self.first + step, width, colour),
             self.lines[step][:width],
             *bonus_plot.text_lines(self.series, step, width, colour),
         ]
@@ -107,7 +113,8 @@ class Show:
 
 def _series(recording: Recording, agent: TrainedAgent) -> list[bonus_plot.BonusSeries]:
     """The bonus, and its episodic and global part if it has both."""
-    series = [bonus_plot.BonusSeries("bonus", f"bonus: {agent.bonus.bonus}", recording.bonus)]
+    bonus = agent.bonus.bonus
+    scope = shown_scope(str(bonus), bonus.scope)
     values = {"episodic": recording.bonus_episodic, "global": recording.bonus_global}
-    series += [bonus_plot.BonusSeries(scope, f"{scope}: {part}", values[scope]) for scope, part in agent.parts.items()]
-    return series
+    parts = [bonus_plot.BonusSeries(of, f"{of}: {part}", values[of], of) for of, part in agent.parts.items()]
+    return [bonus_plot.BonusSeries("bonus", f"bonus: {bonus}", recording.bonus, scope), *parts]

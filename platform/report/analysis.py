@@ -11,12 +11,29 @@ import numpy as np
 from bonuslab.algorithms.rllib.metrics import SHARE, find
 from bonuslab.platform.pictures.palette import SCOPE_COLOURS, bonus_styles
 from bonuslab.platform.report.comparison import Cell, compare
-from bonuslab.platform.report.curves import curve_column, curves, evolution
+from bonuslab.platform.report.curves import curve_column, curves, evolution, over_tasks
 from bonuslab.platform.report.paper_numbers import PaperResult, paper_result
-from bonuslab.platform.report.statistics import aggregates, probability_of_improvement, profile
-from bonuslab.platform.report.trial_results import RETURN, GridResults, contexts_order
+from bonuslab.platform.report.statistics import (
+    FEWEST_RUNS_TO_COMPARE,
+    Estimate,
+    aggregates,
+    has_enough_runs,
+    probability_of_improvement,
+    profile,
+)
+from bonuslab.platform.report.trial_results import (
+    RETURN,
+    WIN_RATE,
+    GridResults,
+    contexts_order,
+    held_out_columns,
+    training_column,
+)
+from bonuslab.platform.report.verdicts import verdicts
 
 THRESHOLDS = 101
+MOST_IN_HEADLINE = 3
+"""Tasks with a panel of their own in the first figure; more are averaged."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +72,10 @@ class Analysis:
         self.by_bonus = {
             name: aggregates(name, {unit: [runs] for unit, runs in of.items()}) for name, of in scores.items()
         }
-        members = {scope: [name for name in scores if results.scopes[name] == scope] for scope in SCOPE_COLOURS}
+        self.members = {scope: [name for name in scores if results.scopes[name] == scope] for scope in SCOPE_COLOURS}
         self.by_scope = {
             scope: aggregates(scope, {unit: [scores[name][unit] for name in names] for unit in units})
-            for scope, names in members.items()
+            for scope, names in self.members.items()
             if names
         }
         self.thresholds = _thresholds([runs for of in scores.values() for runs in of.values()])  # [K]
@@ -69,9 +86,27 @@ class Analysis:
             (one, other): probability_of_improvement((one, other), signed[one], signed[other])
             for one, other in permutations(scores, 2)
         }
+        self.enough_runs = bool(scores) and all(
+            has_enough_runs({unit: [runs] for unit, runs in of.items()}) for of in scores.values()
+        )
+        totals = [sum(map(len, of.values())) for of in scores.values()]
+        self.enough_to_compare = self.enough_runs and min(totals) >= FEWEST_RUNS_TO_COMPARE
         self.tasks = {unit: self._task_row(unit) for unit in results.units}
+        self.estimates = {
+            unit: {name: self._estimate(name, unit) for name in self.methods if len(self.comparison.runs(name, unit))}
+            for unit in results.units
+        }
+        self.verdicts = verdicts(
+            {unit: self.estimates[unit] for unit in units},
+            {name: results.scopes[name] for name in self.compared},
+            self.comparison.lower_is_better,
+        )
+        self.beside = self._beside(metric)
         self.curve_column = curve_column(results, metric)
         self.curves = curves(results, self.curve_column)
+        many = len(self.curves) > MOST_IN_HEADLINE
+        mean = f"mean over {len(self.curves)} tasks"
+        self.headline = {mean: over_tasks(self.curves.values())} if many else self.curves
         self.evolution = evolution(results)
         papers = {
             (trial.unit, trial.method): paper_result(trial.task, trial.contexts, trial.bonus, trial.scope)
@@ -90,6 +125,34 @@ class Analysis:
     def scopes_differ(self) -> bool:
         """Whether some scope has several bonuses, so that scopes differ from bonuses."""
         return len(self.by_scope) < len(self.by_bonus)
+
+    @property
+    def several_tasks(self) -> bool:
+        """Whether aggregates over tasks say more than the one task."""
+        return len(self.comparison.common_units) > 1
+
+    def _estimate(self, method: str, unit: str) -> Estimate:
+        return aggregates(f"{method} {unit}", {unit: [self.comparison.runs(method, unit)]})["mean"]
+
+    def _beside(self, metric: str) -> dict[str, dict[str, float]]:
+        """Further columns of the first table: by title and method, the mean over the common tasks and their runs."""
+        own = training_column(metric)
+        columns = {"return in training": RETURN, "win rate in training": WIN_RATE}
+        columns |= {} if own in columns.values() else {f"{find(own).axis} in training": own}
+        columns |= {f"held-out, {mode}": column for mode, column in held_out_columns(metric).items()}
+        found: dict[str, dict[str, float]] = {}
+        for title, column in columns.items():
+            if column == metric:
+                continue
+            other = compare(self.results, column)
+            runs = {
+                name: [other.runs(name, unit) for unit in self.comparison.common_units if len(other.runs(name, unit))]
+                for name in self.methods
+            }
+            means = {name: float(np.mean([of.mean() for of in tasks])) for name, tasks in runs.items() if tasks}
+            if means and not (column == WIN_RATE and not any(means.values())):  # nobody can win, or nobody did
+                found[title] = means
+        return found
 
     def has_unit_range(self, column: str) -> bool:
         """Whether a column's values are shares, so that its axis is from 0 to 1."""

@@ -138,7 +138,11 @@ def _common_steps(trials: list[Trial], metric: str) -> tuple[float, bool]:
 def _score(trial: Trial, metric: str, at: float, full: bool) -> Score:
     series, status = trial.column(metric), trial.state.status
     if not len(series):
-        reasons = {"waiting": "not started", "failed": "failed before its first value"}
+        reasons = {
+            "waiting": "not started",
+            "failed": "failed before its first value",
+            "finished": "too few episodes ended",
+        }
         return Score(trial, None, reasons.get(status, "no value yet"))
     end = float(series.steps[-1])
     if at == 0 or (full and status != "finished"):

@@ -1,15 +1,16 @@
-"""Columns over environment steps, averaged over seeds on one grid of steps."""
+"""Columns over environment steps: mean over seeds and its bootstrap interval, on one grid of steps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import pandas as pd
 
+from bonuslab.platform.pictures.palette import ADAPTIVE
 from bonuslab.platform.report import trial_results
+from bonuslab.platform.report.statistics import interval_of_mean
 from bonuslab.platform.report.trial_results import GridResults, Series, Trial, training_column
 
 POINTS = 80
@@ -22,17 +23,18 @@ EVOLUTION = {
     "extrinsic return": trial_results.RETURN,
 }
 """The rows of the paper's figure of bonuses over time, and the columns they show."""
-_PARTS = {"episodic bonus": ("episodic", "combined"), "global bonus": ("global", "combined")}
+_PARTS = {"episodic bonus": ("episodic", "combined", ADAPTIVE), "global bonus": ("global", "combined", ADAPTIVE)}
 """A bonus without an episodic or a global part has a meaningless column of zeros for it."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Mean and standard deviation over seeds at the same steps; NaN where no seed has a value."""
+    """Mean over seeds at the same steps and its 95 % bootstrap interval; NaN where no seed has a value."""
 
     steps: np.ndarray  # [K]
     mean: np.ndarray  # [K]
-    std: np.ndarray  # [K]; 0 with one seed
+    low: np.ndarray  # [K]; the mean with one seed
+    high: np.ndarray  # [K]
     seeds: np.ndarray  # [K]: number of seeds
 
     @property
@@ -47,9 +49,33 @@ def average(series: Iterable[Series], most_steps: float) -> Curve | None:
     columns = [_on_spans(one, most_steps) for one in series if len(one) > 1]
     if not columns or most_steps <= 0:
         return None
-    values = pd.DataFrame(columns)  # [seeds, K]
+    values = np.stack(columns)  # [seeds, K]
     steps = (np.arange(POINTS) + 0.5) * most_steps / POINTS
-    return Curve(steps, *(of.to_numpy() for of in (values.mean(), values.std().fillna(0.0), values.count())))
+    seeds = np.isfinite(values).sum(axis=0)
+    mean = np.where(seeds, np.nansum(values, axis=0) / np.maximum(seeds, 1), np.nan)
+    return Curve(steps, mean, *interval_of_mean(values), seeds)
+
+
+def over_tasks(units: Iterable[Mapping[str, Curve]]) -> dict[str, Curve]:
+    """The mean over tasks of each method's curve, without intervals, up to the end of the shortest task."""
+    found: dict[str, list[Curve]] = {}
+    for curves_of in units:
+        for method, curve in curves_of.items():
+            found.setdefault(method, []).append(curve)
+    most = max((len(of) for of in found.values()), default=0)
+    whole = {method: of for method, of in found.items() if len(of) == most}
+    end = min((curve.steps[-1] for of in whole.values() for curve in of), default=0.0)
+    steps = np.linspace(0, end, POINTS + 1)[1:]
+    means = {
+        # Not beyond a curve's own values: NaN on either side.
+        method: np.mean([_at(curve, steps) for curve in of], axis=0)
+        for method, of in whole.items()
+    }
+    return {
+        method: Curve(steps, mean, mean, mean, np.isfinite(mean).astype(int))
+        for method, mean in means.items()
+        if np.isfinite(mean).any()
+    }
 
 
 def curve_column(results: GridResults, metric: str) -> str:
@@ -75,6 +101,11 @@ def evolution(results: GridResults) -> dict[str, dict[str, dict[str, Curve]]]:
         if set(rows) - {"extrinsic return"}:
             found[unit] = rows
     return found
+
+
+def _at(curve: Curve, steps: np.ndarray) -> np.ndarray:
+    there = np.isfinite(curve.mean)
+    return np.interp(steps, curve.steps[there], curve.mean[there], left=np.nan, right=float(curve.mean[there][-1]))
 
 
 def _row(row: str, trial: Trial) -> Series:

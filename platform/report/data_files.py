@@ -57,9 +57,15 @@ def _tasks(analysis: Analysis) -> dict[str, str]:
         if cell
     ]
     header = ("task", "bonus", "runs", "planned", f"{metric} mean", "std", "env_steps")
-    tex = [(unit, *map(_in_latex, cells.values())) for unit, cells in analysis.tasks.items()]
+    units, methods = list(analysis.tasks), analysis.methods
+    if len(methods) > len(units):  # the longer axis goes down the page
+        tex = [(name, *(_in_latex(analysis.tasks[unit][name]) for unit in units)) for name in methods]
+        head = ("bonus", *units)
+    else:
+        tex = [(unit, *map(_in_latex, cells.values())) for unit, cells in analysis.tasks.items()]
+        head = ("task", *methods)
     note = f"{find(metric).axis}: mean ± standard deviation over seeds; in brackets the seeds with a value, if not all"
-    return {"tasks.csv": csv_text(header, rows), "tasks.tex": latex_table(("task", *analysis.methods), tex, note)}
+    return {"tasks.csv": csv_text(header, rows), "tasks.tex": latex_table(head, tex, note)}
 
 
 def _aggregates(analysis: Analysis) -> dict[str, str]:
@@ -68,12 +74,14 @@ def _aggregates(analysis: Analysis) -> dict[str, str]:
     for kind, group in (("bonus", analysis.by_bonus), ("scope", analysis.by_scope)):
         for name, estimates in group.items():
             rows += [(kind, name, aggregate, one.value, one.low, one.high) for aggregate, one in estimates.items()]
-            tex.append((kind, name, *(f"{number(one.value)} {interval(one)}".strip() for one in estimates.values())))
+            if kind == "bonus" or len(analysis.members[name]) > 1:  # a scope of one bonus would repeat its row
+                label = name if kind == "bonus" else f"all {name}"
+                tex.append((label, *(f"{number(one.value)} {interval(one)}".strip() for one in estimates.values())))
     over = f"{find(analysis.comparison.metric).axis} over {len(analysis.comparison.common_units)} tasks"
-    note = f"{over}; {CONFIDENCE:.0%} stratified-bootstrap intervals"
+    note = f"{over}; {CONFIDENCE:.0%} stratified-bootstrap intervals" if analysis.enough_runs else over
     return {
         "aggregates.csv": csv_text(("of", "name", "aggregate", "value", "low", "high"), rows),
-        "aggregates.tex": latex_table(("of", "name", *AGGREGATES), tex, note),
+        "aggregates.tex": latex_table(("bonus", *AGGREGATES), tex, note),
     }
 
 
@@ -92,7 +100,7 @@ def _pairs(analysis: Analysis) -> dict[str, str]:
 
 
 def _curves(analysis: Analysis) -> dict[str, str]:
-    header = ("task", "column", "bonus", "env_steps", "mean", "std", "seeds")
+    header = ("task", "column", "bonus", "env_steps", "mean", "low", "high", "seeds")
     learning = [row for unit, of in analysis.curves.items() for row in _points(unit, analysis.curve_column, of)]
     evolution = [
         row for unit, rows in analysis.evolution.items() for name, of in rows.items() for row in _points(unit, name, of)
@@ -141,7 +149,7 @@ def _paper(analysis: Analysis) -> dict[str, str]:
 def _points(unit: str, column: str, of: Mapping[str, Curve]) -> Iterator[tuple[object, ...]]:
     for method, curve in of.items():
         for place in np.flatnonzero(curve.seeds):
-            numbers = (curve.steps[place], curve.mean[place], curve.std[place])
+            numbers = (curve.steps[place], curve.mean[place], curve.low[place], curve.high[place])
             yield unit, column, method, *map(float, numbers), int(curve.seeds[place])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from io import StringIO
 from pathlib import Path
@@ -50,6 +50,7 @@ STYLE: Any = {
 FILE_TYPES = ("png", "svg", "pdf")
 COLUMN_INCHES, PAGE_WIDTH_INCHES = 3.25, 6.75
 """The widths of one column and of the text of the paper's two-column page."""
+NARROW_INCHES = (3.0, 2.05)
 LEGEND_LINE_INCHES = 0.2
 LONGEST_LINE = 24
 """Letters in a line of a bonus's name."""
@@ -88,7 +89,7 @@ class Figure:
     """Label the outer axes only."""
     shared_rows: bool = False
     """Name the rows on the left only."""
-    page_inches: tuple[float, float] = (3.0, 2.05)
+    page_inches: tuple[float, float] = NARROW_INCHES
     """Size of a panel on the page, which the browser scales: larger panels have smaller letters."""
     page_margins_inches: tuple[float, float, float, float] = (0.48, 0.08, 0.42, 0.08)
     """Left, right, below and above its axes."""
@@ -105,6 +106,11 @@ class Figure:
         for number, panel in enumerate(self.panels):
             groups.setdefault(panel.group, []).append((panel.row or panel.title, Markup(self.panel_svg(number))))
         return groups
+
+    @property
+    def narrow(self) -> Figure:
+        """The same panels for a phone, with larger letters."""
+        return replace(self, name=f"{self.name}-narrow", page_inches=NARROW_INCHES)
 
     def save(self, folder: Path) -> None:
         """Write the figure as PNG, SVG and PDF."""

@@ -45,16 +45,30 @@ Cells = Mapping[str, Sequence[Cell | PaperResult | None]]
 
 def figures(analysis: Analysis) -> list[Figure]:
     """All figures of a grid that have something to show."""
+    several = analysis.several_tasks
     made = (
-        aggregates(analysis, scopes=False),
-        aggregates(analysis, scopes=True) if analysis.scopes_differ else None,
-        profiles(analysis),
-        improvement(analysis),
+        headline(analysis),
+        aggregates(analysis, scopes=False) if several else None,
+        aggregates(analysis, scopes=True) if several and analysis.scopes_differ else None,
+        profiles(analysis) if several or analysis.enough_runs else None,
+        improvement(analysis) if analysis.enough_to_compare else None,
         contexts(analysis),
         learning_curves(analysis),
         bonus_evolution(analysis),
     )
     return [figure for figure in made if figure is not None]
+
+
+def headline(analysis: Analysis) -> Figure | None:
+    """The first figure of the page, as wide as it: curves of the few tasks there are, or their mean."""
+    if not analysis.headline or analysis.contexts:  # a study of contexts begins with its own figure
+        return None
+    column = analysis.curve_column
+    unit_range = analysis.has_unit_range(column)
+    draw = partial(_draw_curves, styles=analysis.styles, ylabel=find(column).axis, unit_range=unit_range)
+    panels = [Panel(unit, partial(draw, curves=of), _ends(of)) for unit, of in analysis.headline.items()]
+    figure = _fitting("headline", analysis, panels, len(panels), _drawn(analysis, analysis.headline.values()))
+    return replace(figure, page_inches=(9.2 / len(panels), 2.5), page_margins_inches=(0.48, 0.08, 0.42, 0.08))
 
 
 def aggregates(analysis: Analysis, scopes: bool) -> Figure | None:
@@ -114,8 +128,9 @@ def profiles(analysis: Analysis) -> Figure | None:
 
     def draw(axes: Axes) -> None:
         for name, (value, low, high) in analysis.profiles.items():
-            opacity = _opacity(analysis.profiles)
-            axes.fill_between(thresholds, low, high, color=styles[name].colour, alpha=opacity, lw=0)
+            if analysis.enough_runs:
+                opacity = _opacity(analysis.profiles)
+                axes.fill_between(thresholds, low, high, color=styles[name].colour, alpha=opacity, lw=0)
             axes.plot(thresholds, value, **line(styles[name]))
         axes.set_ylim(-0.02, 1.02)
         axes.set_xlim(thresholds[0], thresholds[-1])
@@ -197,7 +212,7 @@ def _draw_curves(
     unit_range: bool = False,
     may_be_logarithmic: bool = False,
 ) -> None:
-    """Mean ± one standard deviation over seeds; fainter where some seeds have no value yet."""
+    """Mean over seeds with its interval; fainter where some seeds have no value yet."""
     logarithmic = may_be_logarithmic and _wants_logarithm(curves)
     for name, curve in curves.items():
         whole, style = curve.whole_until, styles[name]
@@ -205,12 +220,7 @@ def _draw_curves(
         rest = slice(max(whole - 1, 0), None)
         axes.plot(curve.steps[rest], curve.mean[rest], **line(style, alpha=0.4))
         if curve.seeds.max() > 1:
-            low, high = curve.mean - curve.std, curve.mean + curve.std
-            if unit_range:
-                low, high = np.clip(low, 0, 1), np.clip(high, 0, 1)
-            if logarithmic:
-                low = np.maximum(low, curve.mean / 10)
-            axes.fill_between(curve.steps, low, high, color=style.colour, alpha=_opacity(curves), lw=0)
+            axes.fill_between(curve.steps, curve.low, curve.high, color=style.colour, alpha=_opacity(curves), lw=0)
     if unit_range:
         axes.set_ylim(-0.02, 1.02)
     if logarithmic:

@@ -13,18 +13,27 @@ from markupsafe import Markup
 from bonuslab.algorithms.rllib.metrics import find
 from bonuslab.platform.report import paper_numbers
 from bonuslab.platform.report.analysis import Analysis
-from bonuslab.platform.report.comparison import LAST_SHARE
+from bonuslab.platform.report.comparison import LAST_SHARE, final_value
 from bonuslab.platform.report.drawing import Figure, variable
 from bonuslab.platform.report.provenance import provenance
-from bonuslab.platform.report.statistics import CONFIDENCE, RESAMPLES, RESAMPLES_OF_CURVES, SEED
-from bonuslab.platform.report.tables import interval, mean_and_std, number
+from bonuslab.platform.report.statistics import (
+    CONFIDENCE,
+    FEWEST_RUNS,
+    FEWEST_RUNS_TO_COMPARE,
+    RESAMPLES,
+    RESAMPLES_OF_CURVES,
+    SEED,
+)
+from bonuslab.platform.report.tables import interval, mean_and_runs, mean_and_std, number
 from bonuslab.platform.report.trial_map import SILENT_SECONDS, trial_map
-from bonuslab.platform.report.trial_results import GridResults, Trial, contexts_text
+from bonuslab.platform.report.trial_results import RETURN, GridResults, Trial, contexts_text
 from bonuslab.platform.run.folder import GridFolder
 from bonuslab.platform.run.redaction import redacted
+from bonuslab.platform.run.results import FEWEST_EPISODES
 
 HERE = Path(__file__).parent
-FEW_SEEDS = 3
+MOST_COLUMNS = 6
+"""Tasks with a column of their own in the first table; more are averaged."""
 MOST_EPISODES = 12
 """Pictures of episodes on the page; every trial's own is in its folder."""
 MOST_BYTES_INSIDE = 100_000
@@ -49,6 +58,8 @@ def render(folder: GridFolder, analysis: Analysis, figures: Mapping[str, Figure]
     }
     values = _facts(analysis) | {
         "figures": figures,
+        "opening": next((name for name in ("contexts", "headline") if name in figures), ""),
+        "opening_is_mean": "headline" not in figures or len(analysis.headline) < len(analysis.curves),
         "downloads": lambda *names: [_download(name, files[name]) for name in names],
         "provenance": provenance(analysis.results),
         "episodes": _episodes(folder, analysis.results),
@@ -61,6 +72,9 @@ def render(folder: GridFolder, analysis: Analysis, figures: Mapping[str, Figure]
             "resamples_of_curves": RESAMPLES_OF_CURVES,
             "seed": SEED,
             "last_share": f"{LAST_SHARE:.0%}",
+            "fewest_runs": FEWEST_RUNS,
+            "fewest_to_compare": FEWEST_RUNS_TO_COMPARE,
+            "fewest_episodes": FEWEST_EPISODES,
         },
     }
     return environment.get_template("page.html").render(values).lstrip()
@@ -89,10 +103,17 @@ def _facts(analysis: Analysis) -> dict[str, Any]:
         "partial_steps": _span([comparison.steps[unit] for unit in comparison.partial]),
         "left_out_methods": [name for name in analysis.methods if name not in compared],
         "left_out_units": [unit for unit in results.units if unit not in comparison.common_units],
-        "few_seeds": min(counts) if counts and min(counts) < FEW_SEEDS else 0,
+        "few_seeds": min(counts) if counts and min(counts) < FEWEST_RUNS else 0,
         "ranking": sorted(
             analysis.by_bonus.items(), key=lambda item: item[1]["IQM"].value, reverse=not comparison.lower_is_better
         ),
+        "first_table": _first_table(analysis),
+        "curve_caption": _curve_caption(analysis),
+        "returns": {
+            trial.id: final_value(trial.column(RETURN), float(trial.column(RETURN).steps[-1]), evaluation=False)
+            for trial in trials
+            if len(trial.column(RETURN))
+        },
         "map": trial_map(analysis),
         "silent_minutes": SILENT_SECONDS // 60,
         "failures": [score for score in scores if score.trial.state.status == "failed"],
@@ -105,6 +126,46 @@ def _facts(analysis: Analysis) -> dict[str, Any]:
         "has_habitat": any(task.startswith(("hm3d", "apartment")) for task in tasks),
         "has_montezuma": any(task.startswith("montezuma") for task in tasks),
     }
+
+
+def _first_table(analysis: Analysis) -> dict[str, Any]:
+    """Titles of its columns, and its cells by method: the tasks', or the mean over tasks and where it is the best."""
+    comparison, units = analysis.comparison, [unit for unit in analysis.results.units if analysis.estimates[unit]]
+    if len(units) <= MOST_COLUMNS:
+        rows: dict[str, list[Any]] = {}
+        for name in analysis.methods:
+            rows[name] = [_cell(analysis, name, unit) for unit in units]
+        return {"titles": units if len(units) > 1 else [find(comparison.metric).axis], "rows": rows}
+    means = {name: of["mean"] for name, of in analysis.by_bonus.items()}
+    best = (min if comparison.lower_is_better else max)(one.value for one in means.values())
+    common = comparison.common_units
+    rows = {name: [None, None] for name in analysis.methods}
+    for name, mean in means.items():
+        firsts = sum(bool((cell := analysis.tasks[unit][name]) and cell.best) for unit in common)
+        whole = {"mean": number(mean.value), "runs": interval(mean), "best": mean.value == best}
+        rows[name] = [whole, {"mean": firsts, "runs": f"of {len(common)} tasks", "best": False}]
+    return {"titles": [f"mean over {len(common)} tasks", "best on"], "rows": rows}
+
+
+def _cell(analysis: Analysis, method: str, unit: str) -> dict[str, Any] | None:
+    estimate, cell = analysis.estimates[unit].get(method), analysis.tasks[unit][method]
+    if estimate is None or cell is None:
+        return None
+    mean, runs = mean_and_runs(estimate, analysis.comparison.runs(method, unit).tolist())
+    missing = f" {cell.runs}/{cell.planned} runs" if cell.runs < cell.planned else ""
+    return {"mean": mean, "runs": f"{runs}{missing}", "best": cell.best}
+
+
+def _curve_caption(analysis: Analysis) -> str:
+    """What the curves show."""
+    column, metric = analysis.curve_column, analysis.comparison.metric
+    label = find(column).axis
+    where = "on held-out contexts" if column.startswith("evaluation/") else "in training"
+    few = f" (evaluations of {find(metric).axis} are too few for a curve)" if column != metric else ""
+    return (
+        f"{label[0].upper()}{label[1:]} {where}{few}: mean over seeds; band: its {CONFIDENCE:.0%} bootstrap interval, "
+        "with two seeds their range. Fainter: some seeds have no value yet."
+    )
 
 
 def _span(steps: list[int]) -> str:

@@ -17,7 +17,13 @@ CONFIDENCE = 0.95
 RESAMPLES = 10_000
 RESAMPLES_OF_CURVES = 2_000
 """For performance profiles and probabilities of improvement, as in rliable."""
+RESAMPLES_OF_BANDS = 500
+"""For the bands of learning curves."""
 SEED = 0
+FEWEST_RUNS = 3
+"""Per task and bonus, for an interval: two runs resample to their own range."""
+FEWEST_RUNS_TO_COMPARE = 5
+"""Per bonus over all tasks, for a probability of improvement: of three runs each, chance sweeps one time in ten."""
 
 Scores = Mapping[str, np.ndarray]
 """The runs [n] of every task of one method."""
@@ -27,7 +33,7 @@ Strata = Mapping[str, Sequence[np.ndarray]]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number and its 95 % interval; no interval if no task has two runs to resample."""
+    """A number and its 95 % interval; no interval where most tasks have fewer than `FEWEST_RUNS` runs."""
 
     value: float
     low: float | None
@@ -36,6 +42,12 @@ class Estimate:
     def is_away_from(self, value: float) -> bool:
         """Whether the interval does not contain `value`."""
         return self.low is not None and self.high is not None and not self.low <= value <= self.high
+
+    def overlaps(self, other: Estimate) -> bool:
+        """Whether the two intervals have a point in common; an estimate without one overlaps everything."""
+        if self.low is None or self.high is None or other.low is None or other.high is None:
+            return True
+        return self.low <= other.high and other.low <= self.high
 
 
 def median(tasks: Sequence[np.ndarray]) -> np.ndarray:
@@ -62,7 +74,7 @@ def aggregates(name: str, strata: Strata) -> dict[str, Estimate]:
     """Median, IQM and mean of one method or scope; `name` seeds its random stream."""
     here, drawn = _observed(strata), _resampled(name, strata, RESAMPLES)
     return {
-        kind: _estimate(float(function(here)[0]), function(drawn), _is_resampled(strata))
+        kind: _estimate(float(function(here)[0]), function(drawn), has_enough_runs(strata))
         for kind, function in AGGREGATES.items()
     }
 
@@ -92,7 +104,26 @@ def probability_of_improvement(names: tuple[str, str], first: Scores, second: Sc
         return np.mean(shares, axis=0)
 
     drawn = wins(*(_resampled(name, side, RESAMPLES_OF_CURVES) for name, side in zip(names, strata, strict=True)))
-    return _estimate(float(wins(*map(_observed, strata))[0]), drawn, any(map(_is_resampled, strata)))
+    return _estimate(float(wins(*map(_observed, strata))[0]), drawn, all(map(has_enough_runs, strata)))
+
+
+def interval_of_mean(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ends [K] of the interval of the mean over seeds of `values` [seeds, K], NaN where a seed has no value.
+
+    Resampled means stay within the seeds' range, hence within what is possible. With two seeds it is their range.
+    """
+    seeds = len(values)
+    random = np.random.default_rng(SEED)
+    times = np.zeros((RESAMPLES_OF_BANDS, seeds))  # how often each seed is drawn
+    np.add.at(times, (np.arange(RESAMPLES_OF_BANDS)[:, None], random.integers(seeds, size=times.shape)), 1)
+    there = np.isfinite(values)
+    number = times @ there
+    with np.errstate(invalid="ignore"):
+        means = times @ np.where(there, values, 0.0) / number  # [R, K]
+    ends = np.full((2, values.shape[1]), np.nan)
+    known = there.any(axis=0)
+    ends[:, known] = np.nanquantile(means[:, known], [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
+    return ends[0], ends[1]
 
 
 def _resampled(name: str, strata: Strata, resamples: int) -> list[np.ndarray]:
@@ -114,8 +145,10 @@ def _task_means(tasks: Sequence[np.ndarray]) -> np.ndarray:
     return np.stack([runs.mean(axis=1) for runs in tasks], axis=1)  # [R, tasks]
 
 
-def _is_resampled(strata: Strata) -> bool:
-    return any(len(runs) > 1 for groups in strata.values() for runs in groups)
+def has_enough_runs(strata: Strata) -> bool:
+    """Whether runs can be resampled: most groups have `FEWEST_RUNS`."""
+    lengths = [len(runs) for groups in strata.values() for runs in groups]
+    return bool(lengths) and float(np.median(lengths)) >= FEWEST_RUNS
 
 
 def _estimate(value: float, drawn: np.ndarray, is_resampled: bool) -> Estimate:

@@ -22,6 +22,12 @@ _LATEX = {
     "±": r"$\pm$",
     "ψ": r"$\psi$",
     "−": "$-$",
+    "<": "$<$",
+    ">": "$>$",
+    "β": r"$\beta$",
+    "·": r"$\cdot$",
+    "–": "--",
+    "…": r"\dots{}",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }
 _LATEX_SIGN = re.compile("|".join(re.escape(sign) for sign in sorted(_LATEX, key=len, reverse=True)))
@@ -42,7 +48,16 @@ def interval(estimate: Estimate) -> str:
     """`[0.75, 0.90]`, or nothing."""
     if estimate.low is None or estimate.high is None:
         return ""
+    if estimate.low == estimate.high:  # resampling equal values says nothing about the next one
+        return "no spread"
     return f"[{number(estimate.low)}, {number(estimate.high)}]"
+
+
+def mean_and_runs(estimate: Estimate, runs: Sequence[float]) -> tuple[str, str]:
+    """The mean, and its interval, or the runs themselves where they are too few for one."""
+    if estimate.low is not None:
+        return number(estimate.value), interval(estimate)
+    return number(estimate.value), "one run" if len(runs) == 1 else f"({', '.join(map(number, runs))})"
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -55,10 +70,18 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def latex_table(header: Sequence[str], rows: Iterable[Sequence[str]], note: str) -> str:
-    """A booktabs table of plain texts, bold where a text is between `**`; `note` is its caption."""
+    """A booktabs table of plain texts, bold where a text is between `**`; `note` is its caption.
+
+    A table wider than the line is scaled down to it.
+    """
     head, *body = (" & ".join(latex(text) for text in row) + r" \\" for row in (header, *rows))
-    before = [f"% {note}", r"% needs \usepackage{booktabs}", rf"\begin{{tabular}}{{l{'c' * (len(header) - 1)}}}"]
-    lines = [*before, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
+    before = [
+        f"% {note}",
+        r"% needs \usepackage{booktabs,graphicx}",
+        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+        rf"\begin{{tabular}}{{@{{}}l{'c' * (len(header) - 1)}@{{}}}}",
+    ]
+    lines = [*before, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}}"]
     return "\n".join(lines) + "\n"
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from bonuslab.platform.pictures.palette import shown_scope
 from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription
+from bonuslab.platform.run.results import EPISODES, EVALUATION_MODES, fewest_episodes
 from bonuslab.platform.run.rows import STEPS, RowReader, columns_of, number
 from bonuslab.platform.run.state import TrialState
 
@@ -50,7 +52,7 @@ class Trial:
     """The number of contexts, or `inf`."""
     bonus: str
     scope: str
-    """The bonus's scope: none, global, episodic or combined."""
+    """The bonus's scope: none, global, episodic, combined or adaptive."""
     seed: str
     unit: str
     """The task, with its number of contexts where the grid varies it; results are averaged over seeds within it."""
@@ -99,16 +101,22 @@ def load(folder: GridFolder, chosen: Callable[[Iterable[str]], str]) -> tuple[Gr
     trials = [
         Trial(
             trial.id,
-            **{name: of[name] for name in ("task", "contexts", "bonus", "scope", "seed")},
+            **{name: of[name] for name in ("task", "contexts", "bonus", "seed")},
+            scope=shown_scope(of["bonus"], of["scope"]),
             unit=f"{of['task']}, |C| = {contexts_text(of['contexts'])}" if varies_contexts else of["task"],
             method=f"{of['bonus']} ({of['variant']})" if has_variants and of["variant"] else of["bonus"],
             description=trial,
             state=place.state(),
-            series=_read(place.progress, metric),
+            series=_read(place.progress, metric, fewest_episodes(trial.hyperparameters)),
         )
         for trial, place, of in zip(description.trials, places, labels, strict=True)
     ]
     return GridResults(description, trials), metric
+
+
+def has_wins(results: GridResults) -> bool:
+    """Whether some episode of some trial was won."""
+    return any(len(trial.column(WIN_RATE)) and trial.column(WIN_RATE).values.max() > 0 for trial in results.trials)
 
 
 def contexts_order(contexts: str) -> tuple[float, str]:
@@ -129,9 +137,21 @@ def training_column(metric: str) -> str:
     return name if name == WIN_RATE or name.startswith("episode_") else f"episode_{name}"
 
 
-def _read(path: Path, metric: str) -> dict[str, Series]:
-    """The columns of progress.csv that are drawn; values that are not finite are left out."""
-    drawn = (STEPS, RETURN, EPISODIC_BONUS, GLOBAL_BONUS, metric, training_column(metric))
+def held_out_columns(metric: str) -> dict[str, str]:
+    """By mode, the evaluation's column that corresponds to a training column or to another evaluation's."""
+    own = training_column(metric)
+    name = own if own == WIN_RATE else f"{own}_mean" if own == RETURN else own.removeprefix("episode_")
+    return {mode: f"evaluation/{mode}/{name}" for mode in EVALUATION_MODES}
+
+
+def _read(path: Path, metric: str, fewest: int) -> dict[str, Series]:
+    """The columns of progress.csv that are drawn, without values that are not finite.
+
+    Episode metrics begin where `fewest` episodes have ended: the first to end are the shortest, often the won ones.
+    """
+    held_out = (column for one in (metric, WIN_RATE) for column in held_out_columns(one).values())
+    bonuses = (EPISODIC_BONUS, GLOBAL_BONUS)
+    drawn = {STEPS, EPISODES, RETURN, WIN_RATE, *bonuses, metric, training_column(metric), *held_out}
     reader = RowReader(path)
     rows, _ = reader.read()
     columns = {
@@ -140,7 +160,11 @@ def _read(path: Path, metric: str) -> dict[str, Series]:
         if name in drawn or name.rsplit("/", 1)[-1] == INVERSE_LOSS
     }
     steps = columns.pop(STEPS, np.full(len(rows), np.nan))
+    too_few = columns.pop(EPISODES, np.full(len(rows), np.inf)) < fewest
     there = {name: np.isfinite(values) & np.isfinite(steps) for name, values in columns.items()}
+    for name in there:
+        if name == WIN_RATE or name.startswith("episode_"):
+            there[name] &= ~too_few
     return {name: _thinned(steps[of], columns[name][of]) for name, of in there.items() if of.any()}
 
 

@@ -14,7 +14,7 @@ from bonuslab.platform.report.figures import figures
 from bonuslab.platform.report.page import render
 from bonuslab.platform.report.search_page import write_search_report
 from bonuslab.platform.report.search_records import is_search
-from bonuslab.platform.report.trial_results import load
+from bonuslab.platform.report.trial_results import RETURN, WIN_RATE, has_wins, load
 from bonuslab.platform.run.folder import GridFolder
 from bonuslab.platform.run.state import write_text
 
@@ -29,8 +29,9 @@ def write_report(
 ) -> Path:
     """Write the report of a grid, finished or not, and return the path of its page.
 
-    `out` defaults to the grid's report folder, `metric` (the column to compare) to the experiment's or else the win
-    rate; `tell` is called with a line per stage of the work.
+    `out` defaults to the grid's report folder. `metric`, the column to compare, defaults to the experiment's or else
+    the win rate, which also takes the return's place where some episode was won: its scale is the same on every task.
+    `tell` is called with a line per stage of the work.
     """
     out = folder.report if out is None else Path(out)
     with _writing(out):  # before the work, to fail early
@@ -44,6 +45,8 @@ def write_report(
         return out / PAGE
     configured = description.options.get("metric")
     results, column = load(folder, lambda columns: choose_metric(metric, configured, columns))
+    if metric is None and column == RETURN and has_wins(results):
+        column = WIN_RATE
     tell(f"comparing {column}")
     analysis = Analysis(results, column)
     files = data_files(analysis)

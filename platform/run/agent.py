@@ -33,6 +33,9 @@ from bonuslab.platform.run.config import Config
 from bonuslab.platform.run.find import Found
 
 Observation = dict[str, np.ndarray]
+WEIGHTS = (COMPONENT_LEARNER_GROUP, COMPONENT_LEARNER, COMPONENT_RL_MODULE, DEFAULT_MODULE_ID)
+BONUS = ("bonus", IntrinsicReward.__name__)
+"""Where a checkpoint keeps the policy and the state of the bonus."""
 PLAYBACK_STREAM = 2**31
 """A stream of contexts that no env runner uses."""
 
@@ -83,11 +86,11 @@ class TrainedAgent:
         spaces = (envs.observation_space, envs.action_space)
         envs.close()
         module: PolicyModule = config.get_rl_module_spec(spaces={DEFAULT_MODULE_ID: spaces}).build()
-        weights = (COMPONENT_LEARNER_GROUP, COMPONENT_LEARNER, COMPONENT_RL_MODULE, DEFAULT_MODULE_ID)
-        module.set_state(read_state(folder, *weights, require_trust=allowed.require))
+        module.set_state(read_state(folder, *WEIGHTS, require_trust=allowed.require))
         pipeline = config.build_learner_connector(*spaces, device="cpu")
         piece = next(piece for piece in pipeline.connectors if isinstance(piece, IntrinsicReward))
-        piece.set_state(read_state(folder, "bonus", IntrinsicReward.__name__, require_trust=allowed.require))
+        if config.bonus_expression != "none":  # which has no state; a checkpoint of the zoo may lack it
+            piece.set_state(read_state(folder, *BONUS, require_trust=allowed.require))
         return cls(config, module.network.eval(), piece.model)
 
     @property

@@ -8,6 +8,7 @@
             trial.json          configuration and labels of one trial, signed by the user who wrote it
             state.json          its status (`TrialState`)
             progress.csv        a row of metrics per iteration
+            events.out.tfevents.* the same for TensorBoard
             error.txt           the traceback of its last failure, if any
             video.gif           one episode of the trained policy, once it has finished
             summary.png         the same episode as one picture

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from io import StringIO
 from typing import TextIO
 
-from bonuslab.platform.run.results import outcome_text
+from bonuslab.platform.run.results import FEWEST_EPISODES, outcome_text
 
 PRINT_INTERVAL_SECONDS = 10.0
 """Between lines if the output is not a terminal."""
@@ -21,10 +21,11 @@ _START_OF_LINE, _CLEAR_TO_END = "\r", "\033[K"
 
 
 class Progress:
-    """Shows a run's progress on a stream."""
+    """Shows a run's progress on a stream; results once `fewest_episodes` have ended."""
 
-    def __init__(self, total_steps: int, file: TextIO | None = None) -> None:
+    def __init__(self, total_steps: int, file: TextIO | None = None, fewest_episodes: int = FEWEST_EPISODES) -> None:
         self._total = total_steps
+        self._fewest = fewest_episodes
         self._file = file or sys.stdout
         self._live = self._file.isatty()
         self._open = False
@@ -56,10 +57,10 @@ class Progress:
         last = row["env_steps"] >= self._total
         if self._live:
             bar = f"{progress_bar(row['env_steps'] / self._total)} "
-            self._redraw(bar + progress_text(row, self._total, self._rate))
+            self._redraw(bar + progress_text(row, self._total, self._rate, self._fewest))
         elif last or now - self._printed_at >= PRINT_INTERVAL_SECONDS:
             self._printed_at = now
-            self._write(progress_text(row, self._total, self._rate) + "\n")
+            self._write(progress_text(row, self._total, self._rate, self._fewest) + "\n")
 
     def note(self, text: str) -> None:
         """Print a line that stays."""
@@ -89,14 +90,14 @@ class Progress:
         self._file.flush()
 
 
-def progress_text(row: Mapping[str, float], total: int, rate: float) -> str:
+def progress_text(row: Mapping[str, float], total: int, rate: float, fewest_episodes: int = FEWEST_EPISODES) -> str:
     """Steps, speed, episode outcome, bonus and time left; a dash where unknown."""
     steps = int(row["env_steps"])
     left = max(0, total - steps) / rate if rate > 0 else float("inf")
     parts = [
         f"{steps:,}/{total:,} steps",
         f"{row['env_steps_per_second']:,.0f}/s",
-        outcome_text(row),
+        outcome_text(row, fewest=fewest_episodes),
         f"bonus {_number(row.get('bonus/mean'), '.3g')}",
         f"{duration(left)} left",
     ]

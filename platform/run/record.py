@@ -6,9 +6,11 @@ import math
 import os
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from bonuslab.platform.run.events import append_events, replace_events
 from bonuslab.platform.run.folder import TrialFolder
 from bonuslab.platform.run.redaction import redacted
 from bonuslab.platform.run.rows import STEPS, Row, RowWriter, read_rows
@@ -86,8 +88,12 @@ class TrialRecord:
         if self._restored_rows is not None:
             _rewind(self._folder.progress, self._restored_rows)
             self._restored_rows = None
+            with suppress(OSError):
+                replace_events(self._folder.path, read_rows(self._folder.progress))
         while self._rows:
             RowWriter(self._folder.progress).append(self._rows[0])
+            with suppress(OSError):  # TensorBoard's copy
+                append_events(self._folder.path, self._rows[0])
             self._rows.popleft()
         if self._error is not None:
             write_text(self._folder.error_file, self._error)

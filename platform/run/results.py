@@ -11,6 +11,17 @@ _TRAINED = {"episode_return", "episode_length", "win_rate"}
 _EVALUATED = {"episode_return_mean", "episode_return_std", "episode_len_mean", "win_rate", "num_episodes"}
 """Episode metrics that every environment reports, in training and in evaluation."""
 EVALUATION_MODES = ("greedy", "sampled")
+EPISODES = "episodes"
+"""Column with the number of training episodes that have ended."""
+FEWEST_EPISODES = 20
+
+
+def fewest_episodes(hyperparameters: Mapping[str, Any]) -> int:
+    """How many episodes must have ended before their mean is shown: at least 20, and one per env.
+
+    The first episodes to end are the shortest, often those that are won.
+    """
+    return max(FEWEST_EPISODES, int(hyperparameters.get("num_envs_per_env_runner") or 0))
 
 
 def row_of(results: Mapping[str, Any], seconds: float, env_steps: int, sampled: int) -> dict[str, float]:
@@ -25,11 +36,14 @@ def row_of(results: Mapping[str, Any], seconds: float, env_steps: int, sampled: 
     return measured | {name: value for name, value in values(results).items() if name not in measured}
 
 
-def outcome_text(row: Mapping[str, float], prefix: str = "") -> str:
+def outcome_text(row: Mapping[str, float], prefix: str = "", fewest: int = FEWEST_EPISODES) -> str:
     """The return, and the environment's own metrics or else the win rate.
 
-    `prefix` selects an evaluation's columns, such as `evaluation/greedy`; the default is training.
+    `prefix` selects an evaluation's columns, such as `evaluation/greedy`; the default is training, where `fewest`
+    episodes must have ended (`fewest_episodes`).
     """
+    if not prefix and row.get(EPISODES, fewest) < fewest:
+        return f"{row[EPISODES]:.0f} of the first {fewest} episodes ended"
     if prefix:
         found = {name.removeprefix(f"{prefix}/"): value for name, value in row.items() if name.startswith(f"{prefix}/")}
         returns, common = found.get("episode_return_mean"), _EVALUATED

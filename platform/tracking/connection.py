@@ -57,7 +57,7 @@ class Connection:
         for run in self._search():
             self._keep(run.data.tags.get(words.TRIAL_ID, ""), run)
         self.grid_run = self._find_grid_run()
-        save_comparison(self._client, self._experiment, self._description, self._grid_id)
+        save_comparison(self._client, self._experiment, self._description, self._grid_id, self.grid_run.run_id)
 
     def trial_run(self, trial: TrialFolder, state: TrialState) -> Cursor:
         """What the store has of a trial; its run is created if there is none."""

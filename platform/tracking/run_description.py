@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bonuslab.platform.pictures.palette import SCOPE_COLOURS
+from bonuslab.platform.pictures.palette import SCOPE_COLOURS, shown_scope
 from bonuslab.platform.run.folder import GridDescription, TrialDescription
 from bonuslab.platform.run.redaction import redacted
 from bonuslab.platform.run.state import TrialState
@@ -69,8 +69,9 @@ def trial_tags(
 ) -> dict[str, str]:
     """Tags of one trial's run."""
     own = {KIND: "trial", TRIAL_ID: trial_id, "mlflow.parentRunId": parent, SERIES: series(trial)}
-    if trial.labels.get("scope") in SCOPE_COLOURS:
-        own["mlflow.runColor"] = SCOPE_COLOURS[trial.labels["scope"]]
+    scope = shown_scope(trial.labels.get("bonus", ""), trial.labels.get("scope", ""))
+    if scope in SCOPE_COLOURS:
+        own["mlflow.runColor"] = SCOPE_COLOURS[scope]
     return _tags({**trial.labels, **_shared(description, grid_id), **own})
 
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from bonuslab.algorithms.bonuses.memory.hashing import chain, hash_rows, hash_texts, pair_keys
 from bonuslab.algorithms.data.fragment import Fragment
+from bonuslab.algorithms.data.mistakes import named
 from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.envs.origin import check_owner, origin_of
 
@@ -46,7 +47,8 @@ class StateFeature:
     def keys(self, observations: Observations) -> Array:
         """{key: [B, ...]} -> [B] uint64."""
         size = len(next(iter(observations.values())))
-        values = np.asarray(self.function(observations))
+        with named(f"state feature {self.name!r} ({origin_of(self.function).place})", self.function):
+            values = np.asarray(self.function(observations))
         if values.dtype == object or values.ndim == 0 or len(values) != size:
             raise InvalidInput(
                 f"state feature {self.name!r} ({origin_of(self.function).place}) must return one row per state, "

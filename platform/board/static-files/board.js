@@ -1,4 +1,5 @@
 // The page: which grid and trial the address names, when to fetch them, and what draws them.
+import { ComparisonView } from "./comparison.js";
 import { element, setText } from "./dom.js";
 import { Feed, fetchData } from "./feed.js";
 import { duration, percent } from "./format.js";
@@ -11,9 +12,11 @@ const IDLE_SECONDS = 10;
 const INDEX_SECONDS = 5;
 const PICK_SECONDS = 30;
 const TRIAL_SECONDS = 15;
+const COMPARISON_SECONDS = 4;
 const byId = (id) => document.getElementById(id);
 
 const state = { grid: null, trial: null, version: "", layout: null, summary: null, tag: null, fetchedAt: 0, wait: 0 };
+const compared = { metric: "", tag: null, dueAt: 0 };
 let indexDue = 0;
 
 const matrix = new Matrix(byId("matrix"), (id) => go({ trial: id }));
@@ -21,6 +24,10 @@ const overview = new Overview(byId("overview"), (status) => matrix.emphasise(sta
 const tools = new Tools(byId("tools"), (view) => {
   matrix.show(view);
   tools.update(matrix);
+});
+const comparison = new ComparisonView(byId("comparison"), (metric) => {
+  Object.assign(compared, { metric, tag: null, dueAt: 0 });
+  feed.now();
 });
 const lists = new Lists(byId("lists"), (id) => go({ trial: id }));
 const trialView = new TrialView(byId("trial"), closeTrial);
@@ -54,11 +61,14 @@ function follow() {
   const wanted = addressed();
   if (wanted.grid !== state.grid) {
     Object.assign(state, { grid: wanted.grid, version: "", layout: null, summary: null });
+    Object.assign(compared, { metric: "", tag: null, dueAt: 0 });
     byId("grid").hidden = true;
+    byId("comparison").hidden = true;
+    document.body.classList.remove("single");
     byId("grids").value = wanted.grid ?? "";
     say("");
   }
-  state.trial = wanted.trial;
+  state.trial = wanted.trial ?? onlyTrial();
   state.tag = null;
   state.fetchedAt = 0;
   byId("trial").hidden = true;
@@ -66,6 +76,11 @@ function follow() {
   matrix.select(state.trial);
   if (state.trial !== null && state.layout) beginTrial();
   feed.now();
+}
+
+/** The trial of a run by itself, whose page is always open. */
+function onlyTrial() {
+  return state.layout?.trials.length === 1 ? state.layout.trials[0].id : null;
 }
 
 const trialAddress = () => `api/grids/${encodeURIComponent(state.grid)}/trials/${encodeURIComponent(state.trial)}`;
@@ -77,7 +92,7 @@ function beginTrial() {
     return go({});
   }
   trialView.begin(state.trial, trialAddress(), state.layout.panels[place.panel]);
-  trialView.title.focus({ preventScroll: true });
+  if (!onlyTrial()) trialView.title.focus({ preventScroll: true });
   matrix.select(state.trial);
 }
 
@@ -124,6 +139,9 @@ async function refreshGrid(signal) {
   Object.assign(state, { version: data.version, summary: data.summary, wait: data.wait });
   if (data.layout) {
     state.layout = data.layout;
+    state.trial ??= onlyTrial();
+    document.body.classList.toggle("single", onlyTrial() !== null);
+    Object.assign(compared, { tag: null, dueAt: 0 });
     matrix.build(data.layout);
     tools.build(data.layout, matrix.view);
   }
@@ -136,7 +154,21 @@ async function refreshGrid(signal) {
   document.title = `${percent(data.summary.share)} · ${state.layout.name} · bonuslab board`;
   reportInterruption();
   if (data.layout && state.trial !== null) beginTrial();
+  if (performance.now() > compared.dueAt) await refreshComparison(signal);
   if (state.trial !== null) await refreshTrial(data.cells.some((cell) => cell.id === state.trial), signal);
+}
+
+/** The curves by bonus, of the metric that was chosen. */
+async function refreshComparison(signal) {
+  const { grid } = state;
+  const { metric } = compared;
+  const query = metric ? `?metric=${encodeURIComponent(metric)}` : "";
+  const { data, tag } = await fetchData(`api/grids/${encodeURIComponent(grid)}/comparison${query}`, signal);
+  if (grid !== state.grid || metric !== compared.metric) return;
+  compared.dueAt = data.unread ? 0 : performance.now() + 1000 * COMPARISON_SECONDS;
+  if (tag === compared.tag) return;
+  compared.tag = tag;
+  comparison.update(data, state.layout);
 }
 
 /** The open trial is fetched when its cell changed, and periodically for its video and its run in MLflow. */
@@ -178,6 +210,6 @@ function showLife(life, message = "") {
 byId("grids").addEventListener("change", (event) => go({ grid: event.target.value || null }));
 window.addEventListener("hashchange", follow);
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && state.trial !== null) closeTrial();
+  if (event.key === "Escape" && state.trial !== null && !onlyTrial()) closeTrial();
 });
 follow();

@@ -109,12 +109,12 @@ export class Matrix {
   scale() {
     const view = VIEWS[this.view];
     const values = [...this.cells.values()].map(view.value).filter((value) => value !== null && value !== undefined);
-    let low = values.length ? Math.min(...values) : 0;
-    let high = values.length ? Math.max(...values) : 1;
-    // Rates, shares and returns between 0 and 1 keep one scale, so that colours keep their meaning.
-    if (!view.fromZero && low >= 0 && high <= 1) [low, high] = [0, 1];
-    if (view.fromZero) low = 0;
-    if (high === low) high = low + 1;
+    const highest = Math.max(...values);
+    // Absolute, so that colours keep their meaning: nothing is the lightest, and 1 or more the darkest. Only where
+    // every return is a large loss does the scale end at 0 instead.
+    let [low, high] = view.fromZero ? [0, Math.max(highest, 0)] : [0, Math.max(highest, 1)];
+    if (highest < -1) [low, high] = [Math.min(...values), 0];
+    if (!(high > low && Number.isFinite(high - low))) [low, high] = [0, 1];
     const changed = this.low !== low || this.high !== high;
     [this.low, this.high] = [low, high];
     return changed;
@@ -126,7 +126,7 @@ export class Matrix {
     const view = VIEWS[this.view];
     const value = view.value(cell);
     const known = value !== null && value !== undefined && begun(cell);
-    const level = known ? (value - this.low) / (this.high - this.low) : 0;
+    const level = known ? Math.min(1, Math.max(0, (value - this.low) / (this.high - this.low))) : 0;
     const status = this.status(cell);
     const paused = status === "waiting" && begun(cell) ? " begun" : "";
     const kind = `cell ${status}${paused}${known ? " known" : ""}${level > 0.55 ? " deep" : ""}`;

@@ -4,13 +4,19 @@ import { duration, number, percent, short } from "./format.js";
 import { VIEWS } from "./matrix.js";
 
 const STATUSES = ["finished", "running", "interrupted", "failed", "unreadable", "waiting"];
-const FIGURES = { done: "done", left: "time left", speed: "steps per second", trials: "trials finished" };
+const FIGURES = { done: "of steps done", left: "time left", speed: "steps per second", trials: "trials finished" };
 const LONGEST_LIST = 60;
 
 /** Counts by status as shown: trials of an interrupted grid do not run. */
 function countsOf(summary) {
   const { running, ...others } = summary.counts;
   return running ? { ...others, [summary.interrupted ? "interrupted" : "running"]: running } : others;
+}
+
+/** Share of all steps that the trials of each status have done. */
+function sharesOf(summary) {
+  const { running, ...others } = summary.shares;
+  return { ...others, [summary.interrupted ? "interrupted" : "running"]: running };
 }
 
 /** Share done, time left, speed and counts by status. */
@@ -63,14 +69,15 @@ export class Overview {
     for (const status of STATUSES) {
       const count = counts[status] ?? 0;
       const segment = this.segments.get(status);
-      segment.hidden = !count;
-      segment.style.flexGrow = count;
+      const done = sharesOf(summary)[status] ?? 0;
+      segment.hidden = !done;
+      segment.style.width = `${100 * done}%`;
       const { chip, count: number } = this.chips.get(status);
       chip.hidden = !count;
       setText(number, String(count));
       if (count) said.push(`${count} ${status}`);
     }
-    this.bar.setAttribute("aria-label", said.join(", "));
+    this.bar.setAttribute("aria-label", `${percent(summary.share)} of the steps done; trials: ${said.join(", ")}`);
     if (this.lit && !counts[this.lit]) this.toggle(this.lit);
   }
 }
@@ -182,9 +189,10 @@ function card(grid, address) {
   const title = element("h2", { text: grid.id });
   if (grid.problem) return [title, element("p", { class: "error", text: grid.problem })];
   const counts = countsOf(grid.summary);
-  const statuses = STATUSES.filter((status) => counts[status]).map((status) => {
+  const shares = sharesOf(grid.summary);
+  const statuses = STATUSES.filter((status) => shares[status]).map((status) => {
     const part = element("i", { class: status });
-    part.style.flexGrow = counts[status];
+    part.style.width = `${100 * shares[status]}%`;
     return part;
   });
   const said = STATUSES.filter((status) => counts[status]).map((status) => `${counts[status]} ${status}`).join(", ");

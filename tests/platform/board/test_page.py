@@ -80,6 +80,70 @@ def test_shows_every_trial_and_the_curves_of_the_one_clicked(grid: GridFolder, p
     assert read == f"{rows['win_rate'].iloc[4]:.3g} at 50k", "all curves show the value under the pointer"
 
 
+def test_opens_with_the_comparison_by_bonus(grid: GridFolder, page: Any) -> None:
+    page.wait("document.querySelectorAll('#comparison .lines').length === 3")
+    order = "document.querySelector('#comparison').compareDocumentPosition(document.querySelector('#matrix'))"
+    assert page.read(order) == 4, "the comparison precedes the matrix"
+    assert page.read("document.querySelector('#comparison h2').textContent") == "Win rate by bonus"
+    assert page.read("[...document.querySelectorAll('.lines figcaption span')].map((e) => e.textContent)") == [
+        "mean over 2 tasks",
+        "MultiRoom-N4-S5",
+        "KeyRoom-S5",
+    ]
+    assert page.read("document.querySelectorAll('.lines.large .curve').length") >= 3
+    assert page.read("document.querySelectorAll('.lines.large .band').length") >= 3
+    legend = "[...document.querySelectorAll('.legend li')].map((e) => e.textContent)"
+    assert [text.rstrip("0123456789.") for text in page.read(legend)] == ["none", "rnd", "e3b", "e3b * rnd"]
+    page.click("[data-metric='evaluation/greedy/win_rate']")
+    page.wait("document.querySelector('#comparison h2').textContent === 'Evaluation: win rate, greedy by bonus'")
+    assert page.read("document.querySelectorAll('.lines .dots').length") >= 7
+    assert page.read("document.querySelector('[aria-checked=true]').dataset.metric") == "evaluation/greedy/win_rate"
+    # Steps done: 13 trials of 16 finished, one failed at 30 %, one at 50 %.
+    widths = {
+        name: page.read(f"document.querySelector('.statuses .{name}').style.width") for name in ("finished", "running")
+    }
+    assert widths == {"finished": "81.25%", "running": "3.125%"}
+    assert page.read("document.querySelector('.figures .done b').textContent") == "86 %"
+
+
+def test_a_failure_never_looks_like_the_best_of_the_bad(grid: GridFolder, page: Any) -> None:
+    for trial in grid.trials()[:-1]:
+        trial.progress.unlink()
+        RowWriter(trial.progress).append(
+            {"env_steps": 100_000, "win_rate": 0.05, "episode_return": -0.3, "episodes": 500}
+        )
+        replace(trial.state(), attempts=1).write(trial.state_file)
+    levels = "[...document.querySelectorAll('button.cell.known')].map((e) => e.style.getPropertyValue('--level'))"
+    page.wait(f"{levels}.every((level) => level === '5.0%')")
+    page.read(
+        "(() => { const s = document.querySelector('.tools select'); s.value = 'return';"
+        " s.dispatchEvent(new Event('change')); })()"
+    )
+    page.wait(f"{levels}.every((level) => level === '0.0%')")
+
+
+def test_one_run_by_itself_shows_its_curves_at_once(
+    tmp_path: Path, write_sample_grid: Callable[..., GridFolder], serve: Callable[..., str], browser: Any
+) -> None:
+    folder = write_sample_grid(tmp_path / "runs" / "one", tasks=("KeyRoom-S5",), bonuses=("none",), seeds=(0,), rows=4)
+    trial = folder.trials()[0]
+    for row in range(1, 5):
+        numbers = {"env_steps": 25_000 * row, "episodes": 40 * row, "win_rate": 0.1 * row, "bonus/mean": 0.0}
+        RowWriter(trial.progress).append(numbers | {"entropy": 1.5})
+    replace(trial.state(), status="finished", env_steps=100_000, total_env_steps=100_000).write(trial.state_file)
+    browser.complaints.clear()
+    for width in (1280, 390):
+        browser.size(width, 800)
+        browser.open(serve(folder.path.parent))
+        browser.wait("document.querySelectorAll('#trial:not([hidden]) .chart').length")
+        browser.wait("document.querySelectorAll('.lines.large .curve').length === 1")
+        assert browser.read("getComputedStyle(document.querySelector('#matrix')).display") == "none"
+        assert browser.read("document.querySelector('[data-column=\"bonus/mean\"]')") is None, "zero throughout"
+        assert browser.read("!!document.querySelector('[data-column=entropy]')")
+        assert browser.read("document.documentElement.scrollWidth") <= width
+    assert browser.complaints == []
+
+
 def test_shows_why_a_trial_failed_and_closes_by_key(grid: GridFolder, page: Any) -> None:
     failed = grid.trials()[-3].id
     page.click(".lists .failed button")

@@ -80,6 +80,45 @@ def test_mistakes_end_with_status_2(words, complaint, capsys):
     assert answer.out == ""
 
 
+def test_words_are_listed(capsys):
+    assert main(["bonuses"]) == 0
+    (line,) = {
+        line.strip() for line in capsys.readouterr().out.splitlines() if line.strip().startswith("feature = pos")
+    }
+    for word in ("position", "message", "glyphs", "observation"):
+        assert f" {word} " in line.replace("(", " ").replace(")", " ")
+    assert main(["presets", "laptop", "--algorithm", "impala"]) == 0
+    assert "optimiser of the policy (rmsprop | adam)" in capsys.readouterr().out
+
+
+def example(expression: str, capsys) -> dict[str, list[float]]:
+    assert main(["bonuses", expression, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)["example"]["bonus"]
+
+
+def test_the_worked_example_shows_what_a_scope_means(capsys):
+    # Cells 1 2 3 2 1 0: three are new, and 0 is where the episode starts.
+    found = example("count.episodic(position)", capsys)
+    assert found == {episode: [1, 1, 1, 0, 0, 0] for episode in ("1", "2", "20")}
+    visits = {1: (1, 1, 1, 2, 2, 2), 2: (3, 3, 2, 4, 4, 4)}
+    found = example("count.global(position)", capsys)
+    for episode, counts in visits.items():
+        assert found[str(episode)] == pytest.approx([count**-0.5 for count in counts], rel=1e-2)
+    assert example("none", capsys)["20"] == [0] * 6
+    assert main(["bonuses", "e3b(encoder=policy) * rnd"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-5].startswith("worked example")
+    assert [line.split()[0] for line in lines[-4:]] == ["to", *["episode"] * 3]
+
+
+def test_a_mistake_in_a_plugin_is_named_with_its_line(tmp_path, capsys, fresh_registries):
+    path = tmp_path / "mine.py"
+    text = "import bonuslab as bl\n\n@bl.bonus('broken', scope='global')\ndef f(step):\n    return step.nothing\n"
+    path.write_text(text)
+    assert main(["bonuses", "broken", "--plugin", str(path)]) == 0
+    assert f"bonus 'broken' ({path}:3), line 5: AttributeError" in capsys.readouterr().out
+
+
 def readme_example() -> str:
     blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
     (example,) = [block for block in blocks if "@bl.bonus" in block]

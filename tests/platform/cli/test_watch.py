@@ -7,6 +7,7 @@ import io
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -63,7 +64,7 @@ def test_a_checkpoint_can_be_watched_by_itself(
     assert "context 11, greedy" in from_run
 
 
-def test_gif_shows_both_episodes_and_grows_the_plot(
+def test_gif_shows_both_episodes_side_by_side_and_grows_the_plot(
     finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "out.gif"
@@ -71,13 +72,13 @@ def test_gif_shows_both_episodes_and_grows_the_plot(
     lengths = [int(text) for text in re.findall(r"after (\d+) steps", capsys.readouterr().out)]
     assert len(lengths) == 2
     with Image.open(path) as image:
-        assert image.n_frames == sum(lengths) + 2
+        assert image.n_frames == max(lengths) + 1, "the shorter episode shows its end until both have ended"
         drawn = []
-        for frame in (0, lengths[0]):
+        for frame in (0, max(lengths)):
             image.seek(frame)
-            pixels = np.asarray(image.convert("RGB")).reshape(-1, 3)
-            drawn.append([int((pixels == colour).all(-1).sum()) for colour in bonus_plot.SERIES_COLOURS])
-    assert (np.array(drawn[-1]) > np.array(drawn[0])).all()
+            for half in np.array_split(np.asarray(image.convert("RGB")), 2, axis=1):
+                drawn.append([int((half == colour).all(-1).sum()) for colour in bonus_plot.SERIES_COLOURS])
+    assert (np.array(drawn[2:]) > np.array(drawn[:2])).all()
 
 
 def test_png_has_a_strip_for_every_part(finished_run: Path, tmp_path: Path) -> None:
@@ -97,7 +98,7 @@ def test_terminal_is_redrawn_in_place(finished_run: Path, monkeypatch: pytest.Mo
     drawn = terminal.getvalue()
     steps = int(re.findall(r"after (\d+) steps", drawn)[0])
     assert len(re.findall(r"\033\[\d+A", drawn)) == steps
-    assert "\033[36m" in drawn
+    assert "\033[32m" in drawn
 
 
 def test_a_damaged_checkpoint_is_passed_over_in_a_run_and_refused_alone(
@@ -129,6 +130,8 @@ def test_a_damaged_checkpoint_is_passed_over_in_a_run_and_refused_alone(
         (["RUN", "--seed", "-3"], "--seed -3"),
         (["RUN", "--delay", "nan"], "nan"),
         (["RUN", "--save", "out.jpg"], ".mp4 or .gif or .png"),
+        (["RUN", "--save", "out.gif", "--episodes", "17"], "at most 16 episodes"),
+        (["zoo:nobody"], "unknown agent of the zoo 'nobody'"),
     ],
 )
 def test_bad_input_is_named(
@@ -152,9 +155,33 @@ def test_a_grid_and_a_trial_without_checkpoint_have_nothing_to_watch(
 ) -> None:
     grid = write_sample_grid(tmp_path / "grid", seeds=(0,), rows=1)
     assert main(["watch", str(grid.path)]) == 2
-    assert "has 8 trials; choose one" in capsys.readouterr().err
+    assert "none of the 8 trials" in capsys.readouterr().err
     assert main(["watch", str(grid.trials()[0].path)]) == 2
     assert "no checkpoint yet" in capsys.readouterr().err
+
+
+def test_of_a_grid_one_trial_per_bonus_plays(
+    finished_run: Path, tmp_path: Path, tiny: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Made of two runs: their trials and checkpoints in one folder, one of them twice, as another seed."""
+    tiny.train(tmp_path / "none", 1, bonus="none", contexts="2")
+    target = tmp_path / "grid"
+    shutil.copytree(finished_run, target)
+    for part in ("trials", "checkpoints"):
+        shutil.copytree(tmp_path / "none" / part, target / part, dirs_exist_ok=True)
+    grid, other = GridFolder(target), GridFolder(tmp_path / "none").description()
+    description = grid.description()
+    (first,) = description.trials
+    again = replace(first, id=f"{first.id}-again", labels={**first.labels, "seed": "4"})
+    shutil.copytree(grid.trial(first.id).path, grid.trial(again.id).path)
+    grid.write(replace(description, trials=[first, again, *other.trials]))
+    assert main(["watch", str(target), "--save", str(tmp_path / "all.gif")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert f"({first.id}, {other.trials[0].id})" in lines[0]
+    assert [line.split(":")[0] for line in lines[1:3]] == ["e3b * rnd, seed 3", "none, seed 3"]
+    lengths = [int(text) for text in re.findall(r"after (\d+) steps", "\n".join(lines))]
+    with Image.open(tmp_path / "all.gif") as image:
+        assert image.n_frames == max(lengths) + 1
 
 
 def test_mp4_has_the_frames_of_the_episode_and_holds_the_last(

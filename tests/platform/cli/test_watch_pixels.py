@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from bonuslab.platform.cli.main import main
-from bonuslab.platform.cli.watch import find_checkpoint
+from bonuslab.platform.cli.watch import checkpoints_of
 from bonuslab.platform.pictures import bonus_plot
 from bonuslab.platform.pictures.show import play, video_of
 from bonuslab.platform.run.agent import TrainedAgent
@@ -54,17 +54,17 @@ def test_videos_and_pictures(run: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["watch", str(run), "--episodes", "2", "--save", str(tmp_path / "video.gif")]) == 0
     assert re.findall(r"(\w+ \w+) after (\d+) steps", capsys.readouterr().out) == [("step limit", "20")] * 2
     with Image.open(tmp_path / "video.gif") as video:
-        assert video.n_frames == 2 * 6  # every fourth step: 0, 4, ... 20
+        assert video.n_frames == 6  # every fourth step, both episodes side by side: 0, 4, ... 20
         drawn = []
         for frame in (0, 5):
             video.seek(frame)
             pixels = np.asarray(video.convert("RGB")).reshape(-1, 3)
-            drawn.append(int((pixels == bonus_plot.SERIES_COLOURS[0]).all(-1).sum()))
+            drawn.append(sum(int((pixels == colour).all(-1).sum()) for colour in bonus_plot.SERIES_COLOURS))
             assert len(np.unique(pixels, axis=0)) > 20
     assert drawn[1] > drawn[0]
     assert main(["watch", str(run), "--save", str(tmp_path / "whole.png")]) == 0
     with Image.open(tmp_path / "whole.png") as picture, Image.open(tmp_path / "video.gif") as video:
-        assert picture.width > 0.9 * video.width
+        assert picture.width > 0.9 * video.width / 2, "the video has two episodes"
         assert len(picture.convert("RGB").getcolors(1_000_000)) > 50  # type: ignore[arg-type]
 
 
@@ -83,7 +83,7 @@ def test_contexts_are_checked_by_the_family(run: Path, capsys: pytest.CaptureFix
 
 def test_settings_of_the_environment_stay_with_the_run(run: Path) -> None:
     assert find(run).require_trial().description().config["env"]["max_steps"] == 20
-    agent = TrainedAgent.load(find_checkpoint(str(run)))
+    agent = TrainedAgent.load(checkpoints_of(str(run))[0][0])
     if run.name == "montezuma":
         assert agent.make_env(0).rules.sticky == "step"  # type: ignore[attr-defined]
     shows = play(agent, seed=3)

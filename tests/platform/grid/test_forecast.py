@@ -6,18 +6,32 @@ import io
 import json
 import shutil
 from collections import namedtuple
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 from bonuslab.platform.grid import calibration as calibration_module
-from bonuslab.platform.grid.calibration import Calibration, Speed, kind_of, measure_training
+from bonuslab.platform.grid.calibration import Calibration, Speed, kind_of, measure_acting, measure_training
+from bonuslab.platform.grid.cloud import NAME, CloudCluster
 from bonuslab.platform.grid.cluster import Cluster
 from bonuslab.platform.grid.experiment import Scale
-from bonuslab.platform.grid.forecast import Forecast, Kinds, disk_problem, planned, processor_problem, slots_for
-from bonuslab.platform.grid.plan_table import print_plan
+from bonuslab.platform.grid.forecast import (
+    Forecast,
+    Kinds,
+    demand,
+    demand_text,
+    disk_problem,
+    extrapolated,
+    on_one_core,
+    planned,
+    processor_problem,
+    slots_for,
+)
+from bonuslab.platform.grid.plan_table import beside_plan, print_plan, summary
 from bonuslab.platform.grid.resources import TrialResources
 from bonuslab.platform.run.config import Config
 from bonuslab.platform.run.folder import TrialDescription
@@ -67,7 +81,7 @@ def schedule(seconds: list[float], slots: int) -> float:
 
 def test_the_plan_in_words() -> None:
     file = io.StringIO()
-    print_plan(forecast(), "MultiRoom-N2-S4", file)
+    print_plan(forecast(), "measured on MultiRoom-N2-S4", file)
     lines = file.getvalue().splitlines()
     assert lines[2].split() == ["none", "none", "MultiRoom-N2-S4", "inf", "0-2", "1,000", "100", "0:12"]
     assert "12 trials, 12,000 steps; 1 CPU per trial, 2 concurrently on this machine (2 CPUs and 0 GPUs)" in lines
@@ -120,6 +134,9 @@ def test_a_measurement_is_real_and_remembered(
     measured: dict[str, Any] = measure_training(config, TrialResources())
     assert measured["steps_per_second"] > 1
     assert measured["checkpoint_bytes"] > 100_000
+    acting = measure_acting(config, TrialResources())
+    assert acting["steps_per_second"] > 1
+    assert acting["checkpoint_bytes"] > 100_000
     file = tmp_path / "cache" / "calibration.json"
     calibration = Calibration(HERE, TrialResources(), file)
     assert calibration.known(config) is None
@@ -131,3 +148,76 @@ def test_a_measurement_is_real_and_remembered(
     size = calibration.checkpoint_bytes(config)
     assert measured["checkpoint_bytes"] < size < 2 * measured["checkpoint_bytes"]
     assert size in json.loads(file.read_text()).values()
+
+
+def test_every_kind_is_measured_beside_as_many_others_as_in_the_grid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in for Ray: of the running measurements, the oldest ends first."""
+    running: list[tuple[str, int]] = []
+    load: dict[str, int] = {}
+    numbers = count()
+
+    def start(config: Config, resources: TrialResources, group: Any, acting_only: bool) -> tuple[str, int]:
+        running.append((config.bonus, next(numbers)))
+        return running[-1]
+
+    def wait(tasks: list[Any], num_returns: int) -> tuple[list[Any], list[Any]]:
+        load.setdefault(tasks[0][0], len(tasks))
+        running.remove(tasks[0])
+        return [tasks[0]], tasks[1:]
+
+    cancelled: list[Any] = []
+    speed = {"steps_per_second": 1.0, "seconds_to_start": 1.0, "checkpoint_bytes": 1}
+    stand_in = SimpleNamespace(wait=wait, get=lambda task: speed, cancel=lambda task, force: cancelled.append(task))
+    monkeypatch.setattr(calibration_module, "ray", stand_in)
+    monkeypatch.setattr(calibration_module, "_start", start)
+    monkeypatch.setattr(calibration_module, "remove_placement_group", lambda group: None)
+    monkeypatch.setattr(TrialResources, "request", lambda self, config: lambda: None)
+    kinds = [Config("MultiRoom-N2-S4", bonus, serial=True) for bonus in ("none", "rnd", "e3b", "ngu", "ride")]
+    calibration = Calibration(HERE, TrialResources(), tmp_path / "cache.json", concurrent=3)
+    calibration.measure(kinds, lambda text: None)
+    assert load == dict.fromkeys(("none", "rnd", "e3b", "ngu", "ride"), 3)
+    assert all(calibration.known(kind) for kind in kinds)
+    assert len(cancelled) == 2, "those that ran only beside the last"
+    alone = Calibration(HERE, TrialResources(), tmp_path / "cache.json", concurrent=1)
+    assert alone.known(kinds[0]) is None, "another load, another speed"
+
+
+def test_table_and_error_name_the_same_processors() -> None:
+    resources = TrialResources(6, 0.5)
+    trials = Scale("", ["KeyRoom-S5"], ["none"], [0], settings=SCALE.settings, resources=resources).trials()
+    needs = demand(trials[0], resources)
+    text = demand_text(trials[0], resources)
+    assert text == f"{needs['CPU']:g} CPUs and 0.5 GPU"
+    assert f"a trial needs {needs['CPU']:g} CPUs, but" in str(processor_problem(trials, resources, HERE))
+    lines = summary(Forecast(planned(trials, Kinds(trials), KnownSpeeds()), resources, TWO_MACHINES, 1), "")
+    assert f"; {text} per trial" in lines[0]
+
+
+def test_cost_of_the_cluster_of_the_repository() -> None:
+    cloud = CloudCluster.read()
+    assert cloud is not None
+    cluster = cloud.cluster()
+    assert (cluster.cpus, cluster.gpus) == (20 * 32 + 4 * 48, 16)
+    assert cloud.dollars_per_hour(0, 0) == pytest.approx(0.20)
+    assert cloud.dollars_per_hour(40, 2) == pytest.approx(0.20 + 5.67)  # one GPU machine has 48 CPUs
+    assert cloud.dollars_per_hour(100, 2) == pytest.approx(0.20 + 5.67 + 2 * 1.43)
+    assert cloud.dollars_per_hour(1e6, 1e6) == pytest.approx(0.20 + 4 * 5.67 + 20 * 1.43)
+    assert CloudCluster.read(Path("/none/cluster.yaml")) is None
+
+
+def test_a_larger_cluster_is_forecast_from_one_core() -> None:
+    trials = SCALE.trials()
+    (first, *_) = planned(on_one_core(trials), Kinds(on_one_core(trials)), KnownSpeeds())
+    grown = extrapolated(first, trials[0], 5)
+    assert grown.description is trials[0]
+    assert grown.seconds == pytest.approx(2.0 + 1_000 / 500)
+    lines = summary(replace(forecast(), dollars_per_hour=2.0, cluster=Cluster(NAME, 832, 16, [], True)), "extrapolated")
+    assert "on the cluster of deploy/cluster.yaml (up to 832 CPUs and 16 GPUs)" in lines[0]
+    assert any(line.startswith("cost   about $0 at list prices ($2.00 per hour)") for line in lines)
+
+
+def test_what_a_run_took_beside_the_plan() -> None:
+    assert beside_plan(100.0, 150.0) == "2:30 of wall time, planned 1:40 (1.50 times the plan)"
+    assert beside_plan(None, 150.0).startswith("2:30 of wall time (no plan: --plan")

@@ -28,15 +28,31 @@ def plain(line: str) -> str:
 
 def test_a_row_for_every_bonus_and_task(sample: GridFolder) -> None:
     trials = sample.description().trials
-    lines = [plain(line) for line in table_lines(trials, Recorder(sample), "win_rate", 100, 40)]
+    lines = [plain(line) for line in table_lines(trials, Recorder(sample), "win_rate", 110, 40)]
     assert len(lines) == 1 + 4 * 2
-    assert lines[0].split() == ["trials", "win_rate"]
+    assert re.split(r"  +", lines[0].strip()) == ["trials", "win_rate, finished", "win_rate, so far"]
     assert lines[3].startswith("e3b        MultiRoom-N4-S5")
-    assert "✓3" in lines[3]
-    best = float(re.search(r"best (\d\.\d\d)", lines[3])[1])  # type: ignore[index]
-    assert best > 0.6
-    assert "▶1 ·1 ✗1" in lines[-1]
-    assert all(len(line) <= 100 for line in lines)
+    assert re.search(r"✓3 +0\.\d\d +-$", lines[3].rstrip()), "all have finished, none is running"
+    assert re.search(r"▶1 ·1 ✗1 +- +\d\.\d\d$", lines[-1].rstrip()), "one is running, none has finished"
+    assert all(len(line) <= 110 for line in lines)
+
+
+def test_the_first_episodes_are_not_shown_as_wins(sample: GridFolder) -> None:
+    recorder = Recorder(sample)
+    (running,) = [trial for trial, state in recorder.states().items() if state.status == "running"]
+    trials = [trial for trial in sample.description().trials if trial.id == running]
+    row = {"env_steps": 100, "wall_seconds": 1.0, "win_rate": 1.0, "episode_return": 0.9, "episodes": 19.0}
+    recorder[running].add(TrialReport(row))
+    assert plain(table_lines(trials, recorder, "episode_return", 140, 40)[1]).split()[-4:] == ["-"] * 4
+    recorder[running].add(TrialReport({**row, "episodes": 20.0}))
+    header, line = (plain(line) for line in table_lines(trials, recorder, "episode_return", 140, 40))
+    assert header.split("  ")[-4:] == [
+        "episode_return, finished",
+        "episode_return, so far",
+        "win_rate, finished",
+        "win_rate, so far",
+    ]
+    assert line.split()[-4:] == ["-", "0.90", "-", "1.00"]
 
 
 def test_a_small_terminal_gets_a_row_for_every_bonus(sample: GridFolder) -> None:
@@ -49,9 +65,9 @@ def test_a_small_terminal_gets_a_row_for_every_bonus(sample: GridFolder) -> None
 def test_summary_counts_trials_and_time() -> None:
     states = {"a": TrialState("finished", 100, 100, 50.0), "b": TrialState("running", 50, 100, 50.0)}
     bonuses = {"a": "rnd", "b": "e3b"}
-    assert summary_line(states, bonuses, 1) == "1 of 2 trials finished, 1 running, 75%, 0:50 left"
+    assert summary_line(states, bonuses, 1) == "1 of 2 trials finished, 1 running, 75%, 0:50 of wall time left"
     new = {trial: TrialState("waiting", 0, 100) for trial in states}
-    assert summary_line(new, bonuses, 1).endswith("0%, - left")
+    assert summary_line(new, bonuses, 1).endswith("0%, - of wall time left")
 
 
 def test_a_pipe_gets_a_line_now_and_then_and_one_for_each_finished_trial(sample: GridFolder) -> None:
@@ -66,7 +82,7 @@ def test_a_pipe_gets_a_line_now_and_then_and_one_for_each_finished_trial(sample:
     lines = file.getvalue().splitlines()
     assert len(lines) == 3
     assert lines[0].startswith("21 of 24 trials finished, 1 running, 1 failed, ")
-    assert lines[1] == f"{running} finished in 0:50, win_rate 0.88"
+    assert lines[1] == f"{running} finished in 0:50 of training, win_rate 0.88"
     assert lines[2].startswith("22 of 24")
 
 

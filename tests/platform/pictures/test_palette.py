@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from bonuslab.platform.pictures.palette import SCOPE_COLOURS, bonus_styles, mixed
+import numpy as np
+
+from bonuslab.platform.pictures import bonus_plot
+from bonuslab.platform.pictures.bonus_plot import BonusSeries
+from bonuslab.platform.pictures.palette import ANSI_COLOURS, SCOPE_COLOURS, bonus_styles, mixed, scope_rgb
 
 
 def test_first_bonus_of_a_scope_has_its_colour_and_all_look_different() -> None:
@@ -24,3 +28,19 @@ def test_mixing() -> None:
     assert mixed("#0072b2", 1.0) == "#ffffff"
     assert mixed("#0072b2", -1.0) == "#000000"
     assert mixed("#204060", -0.5) == "#102030"
+
+
+def test_adaptive_bonuses_have_a_colour_of_their_own() -> None:
+    styles = bonus_styles({"adaptive(e3b, rnd)": "combined", "e3b * rnd": "combined"})
+    assert list(styles) == ["e3b * rnd", "adaptive(e3b, rnd)"]
+    assert styles["adaptive(e3b, rnd)"].colour == SCOPE_COLOURS["adaptive"]
+    assert set(ANSI_COLOURS) == set(SCOPE_COLOURS)
+
+
+def test_videos_and_the_terminal_use_the_scopes_colours() -> None:
+    series = [BonusSeries(scope, scope, np.ones(4), scope) for scope in ("episodic", "global")]
+    pixels = bonus_plot.panel(series, 3, 200).reshape(-1, 3)
+    for scope, absent in (("episodic", False), ("global", False), ("combined", True)):
+        assert (pixels == scope_rgb(scope)).all(-1).any() != absent
+    lines = bonus_plot.text_lines(series, 3, 80, colour=True)
+    assert [f"\033[{ANSI_COLOURS[one.scope]}m" in line for one, line in zip(series, lines, strict=True)] == [True, True]

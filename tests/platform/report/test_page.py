@@ -37,7 +37,8 @@ def test_page_fits_its_window(show: Any, width: int) -> None:
 
 
 def test_text_in_figures_is_legible_on_a_phone(show: Any) -> None:
-    smallest = """Math.min(...[...document.querySelectorAll('.panel svg text')].map(e => {
+    smallest = """Math.min(...[...document.querySelectorAll('.panel svg text')]
+        .filter(e => e.checkVisibility()).map(e => {
         const svg = e.closest('svg'); const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
         return parseFloat(getComputedStyle(e).fontSize) * scale; }))"""
     assert show(390).read(smallest) >= 9

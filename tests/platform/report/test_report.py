@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,10 +39,10 @@ def table(page: Path, name: str) -> list[dict[str, str]]:
 
 def test_files_of_a_report(rich_page: Path) -> None:
     drawn = {path.name for path in (rich_page.parent / "figures").iterdir()}
-    names = ("aggregates", "scopes", "profiles", "improvement", "contexts", "curves", "evolution")
+    names = ("aggregates", "scopes", "profiles", "contexts", "curves", "evolution")
     assert drawn == {f"{name}.{kind}" for name in names for kind in ("png", "svg", "pdf")}
     tables = {path.stem for path in (rich_page.parent / "tables").iterdir()}
-    assert tables == {*names, "tasks", "trials", "paper"} - {"scopes"}
+    assert tables == {*names, "improvement", "tasks", "trials", "paper"} - {"scopes"}
     # Text stays text in vector files, with fonts that journals accept.
     assert ">environment steps<" in (rich_page.parent / "figures" / "curves.svg").read_text()
     assert b"/Type3" not in (rich_page.parent / "figures" / "curves.pdf").read_bytes()
@@ -56,8 +57,8 @@ def test_episodes_of_each_bonus(
     for bonus, seed in (("none", 0), ("e3b", 1), ("e3b", 2)):  # the trial of e3b with seed 0 has no picture
         grid.trial(trial_of(bonus, seed).id).summary.write_bytes(f"{bonus}{seed}".encode())
     text = write_report(grid).read_text()
-    shown = re.findall(r'base64,([^"]*)" alt=".*?<figcaption><code>([^<]*)</code>, [^,]*, seed (\d)', text)
-    assert [(base64.b64decode(data).decode(), bonus, seed) for data, bonus, seed in shown] == [
+    shown = re.findall(r'<code>([^<]*)</code></span> on [^,]*, seed (\d).*?base64,([^"]*)" alt=', text)
+    assert [(base64.b64decode(data).decode(), bonus, seed) for bonus, seed, data in shown] == [
         ("none0", "none", "0"),
         ("e3b1", "e3b", "1"),
     ]
@@ -90,9 +91,10 @@ def test_page_shows_the_results_of_the_trials(rich_page: Path) -> None:
     text = rich_page.read_text()
     assert f"{number(sum(cell) / 2)} ± {number(float(found['std']))}" in text
     assert "paper 0.99 ± 0.00" in text  # Table 1, one context, global
+    values = f"{number(sum(cell) / 2)} <small>({', '.join(map(number, cell))})</small>"
+    assert values in text, "two runs are listed, not turned into an interval"
     aggregates = {(row["name"], row["aggregate"]): row for row in table(rich_page, "aggregates.csv")}
-    low, high = (number(float(aggregates["e3b * rnd", "IQM"][end])) for end in ("low", "high"))
-    assert f"[{low}, {high}]" in text
+    assert aggregates["e3b * rnd", "IQM"]["low"] == ""
 
 
 def test_failed_running_and_missing_trials_are_marked(rich_page: Path) -> None:
@@ -169,11 +171,11 @@ def test_one_trial_with_a_column_of_its_own(
     )
     page = write_report(folder)
     text = page.read_text()
-    assert "compared by <code>rooms</code>" in text
+    assert "(<code>rooms</code>)," in text
     assert "Some results have one seed" in text
     assert "fig:montezuma-results" in text
     assert float(table(page, "tasks.csv")[0]["rooms mean"]) == 12.0
-    assert ">episode_return</code>:" in write_report(folder, metric="episode_return").read_text()
+    assert "(<code>episode_return</code>)" in write_report(folder, metric="episode_return").read_text()
 
 
 def test_bonuses_over_time_where_one_task_has_no_loss(
@@ -208,8 +210,10 @@ def test_command(
     write_sample_grid(tmp_path / "runs" / "mine", tasks=["KeyRoom-S5"], seeds=[0, 1])
     opened: list[str] = []
     monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
-    assert main(["report", "--open", "--out", "here"]) == 0
+    monkeypatch.setenv("DISPLAY", ":0")
+    assert main(["report", "--out", "here"]) == 0
     assert "report: here/index.html" in capsys.readouterr().out
+    assert main(["report", "--out", "here", "--no-open"]) == 0
     assert opened == [(tmp_path / "here" / "index.html").as_uri()]
     assert main(["report", "mine", "--metric", "winrate"]) == 2
     assert "did you mean win_rate" in capsys.readouterr().err
@@ -224,13 +228,14 @@ def test_latex_is_escaped() -> None:
     assert latex("**0.9**") == r"\textbf{0.9}"
     lines = latex_table(("task", "e3b"), [("x", "1")], "note").splitlines()
     assert lines[2:] == [
-        r"\begin{tabular}{lc}",
+        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+        r"\begin{tabular}{@{}lc@{}}",
         r"\toprule",
         r"task & e3b \\",
         r"\midrule",
         r"x & 1 \\",
         r"\bottomrule",
-        r"\end{tabular}",
+        r"\end{tabular}}",
     ]
 
 
@@ -251,3 +256,40 @@ def test_numbers_are_short() -> None:
         "12.3",
         "1,234",
     ]
+
+
+def test_latex_has_no_row_twice(rich_page: Path) -> None:
+    lines = (rich_page.parent / "tables" / "aggregates.tex").read_text().splitlines()
+    rows = [line for line in lines if line.endswith(r"\\")]
+    assert len(rows) == len(set(rows)) == 1 + 5 + 1  # a header, five bonuses, and the scope that has two of them
+    assert any(line.startswith("all episodic &") for line in rows)
+
+
+@pytest.mark.parametrize("runs", [3, 5])
+def test_three_runs_have_intervals_and_five_a_probability_of_improvement(
+    tmp_path: Path, make_grid: Callable, trial_of: Callable, quick: None, runs: int
+) -> None:
+    three = {"none": (0.0, 0.01, 0.02), "count.global": (0.5, 0.6, 0.95), "e3b": (0.7, 0.8, 0.9)}
+    levels = three if runs == 3 else {bonus: (*values, *values[:2]) for bonus, values in three.items()}
+    trials = [
+        (trial_of(bonus, seed), {"episode_return": [0.1] * 10, "win_rate": [value] * 10}, "finished")
+        for bonus, values in levels.items()
+        for seed, value in enumerate(values)
+    ]
+    page = write_report(make_grid(tmp_path / "g", trials, {"metric": "episode_return"}))
+    text = re.sub(r"<[^>]+>", "", page.read_text())
+    assert "Win rate by bonus" in text  # episodes were won, so the share won takes the return's place
+    assert re.search(r"e3b beats none \(0\.\d\d against 0\.01\); intervals do not overlap\.", text)
+    assert re.search(r"e3b is ahead of count\.global \(0\.\d\d against 0\.\d\d\); intervals overlap\.", text)
+    drawn = {path.stem for path in (page.parent / "figures").iterdir()}
+    assert {"headline", "profiles"} <= drawn
+    assert ("improvement" in drawn) == (runs == 5)
+    assert "aggregates" not in drawn, "one task has nothing to aggregate"
+
+
+def test_curves_begin_when_enough_episodes_have_ended(tmp_path: Path, make_grid: Callable, trial_of: Callable) -> None:
+    trial = replace(trial_of("e3b", 0), hyperparameters={"num_envs_per_env_runner": 32})
+    columns = {"win_rate": [1.0, 1.0, 0.4, 0.3], "episodes": [3.0, 31.0, 32.0, 50.0], "bonus_episodic/mean": [1.0] * 4}
+    results, _ = load(make_grid(tmp_path / "g", [(trial, columns, "finished")]), lambda names: "win_rate")
+    assert results.trials[0].column("win_rate").values.tolist() == [0.4, 0.3]
+    assert len(results.trials[0].column("bonus_episodic/mean")) == 4

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 
 from bonuslab.platform.report import statistics
-from bonuslab.platform.report.statistics import aggregates, iqm, mean, median, probability_of_improvement, profile
+from bonuslab.platform.report.statistics import (
+    Estimate,
+    aggregates,
+    interval_of_mean,
+    iqm,
+    mean,
+    median,
+    probability_of_improvement,
+    profile,
+)
+from bonuslab.platform.report.tables import interval
 
 
 def uneven(seed: int = 0) -> dict[str, np.ndarray]:
@@ -113,3 +123,31 @@ def test_interval_has_about_its_nominal_coverage(monkeypatch: pytest.MonkeyPatch
         estimate = aggregates(str(number), runs)["mean"]
         hits += estimate.low <= 0.5 <= estimate.high  # type: ignore[operator]
     assert 50 <= hits <= 60
+
+
+def test_two_runs_have_no_interval() -> None:
+    """Two equal runs would have one of width zero, as if nothing could vary."""
+    two, three = (aggregates("e3b", {"a": [np.ones(number)]})["mean"] for number in (2, 3))
+    assert (two.value, two.low) == (1.0, None)
+    assert (three.low, three.high) == (1.0, 1.0)
+    assert interval(three) == "no spread"
+    assert interval(two) == ""
+
+
+def test_band_of_a_curve_agrees_with_resampling_by_hand() -> None:
+    values = np.random.default_rng(0).random((5, 3))
+    values[4, 2] = np.nan
+    low, high = interval_of_mean(values)
+    random = np.random.default_rng(1)
+    for column in range(3):
+        seeds = values[:, column][np.isfinite(values[:, column])]
+        means = [random.choice(seeds, len(seeds)).mean() for _ in range(5_000)]
+        assert (low[column], high[column]) == pytest.approx(np.quantile(means, [0.025, 0.975]), abs=0.06)
+        assert seeds.min() <= low[column] <= high[column] <= seeds.max()
+    assert np.isnan(interval_of_mean(np.full((3, 1), np.nan))).all()
+
+
+def test_intervals_overlap_or_not() -> None:
+    assert Estimate(0.5, 0.4, 0.6).overlaps(Estimate(0.7, 0.6, 0.8))
+    assert not Estimate(0.5, 0.4, 0.6).overlaps(Estimate(0.8, 0.7, 0.9))
+    assert Estimate(0.5, None, None).overlaps(Estimate(0.8, 0.7, 0.9)), "unknown is not apart"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bonuslab.platform.report import trial_results
-from bonuslab.platform.report.curves import POINTS, average, curve_column, evolution
+from bonuslab.platform.report.curves import POINTS, Curve, average, curve_column, evolution, over_tasks
 from bonuslab.platform.report.trial_results import Series, contexts_order, load
 from bonuslab.platform.run.folder import GridFolder
 
@@ -77,9 +77,24 @@ def test_curve_is_the_mean_over_seeds_with_a_value() -> None:
     assert curve is not None
     assert curve.steps == pytest.approx(steps)
     assert curve.mean[:40] == pytest.approx((first[:40] + second[:40]) / 2)
-    assert curve.std[:40] == pytest.approx(np.abs(first[:40] - second[:40]) / np.sqrt(2))
+    assert curve.low[:40] == pytest.approx(np.minimum(first[:40], second[:40]))  # two seeds: their range
+    assert curve.high[:40] == pytest.approx(np.maximum(first[:40], second[:40]))
+    assert curve.low[40:] == pytest.approx(first[40:])
     assert curve.mean[40:] == pytest.approx(first[40:])
     assert (curve.whole_until, curve.seeds[-1]) == (40, 1)
+
+
+def test_mean_over_tasks_ends_with_the_shortest_and_needs_every_task() -> None:
+    def curve(value: float, end: float) -> Curve:
+        found = average([Series(np.linspace(1, end, 200), np.full(200, value))], end)
+        assert found is not None
+        return found
+
+    tasks = [{"e3b": curve(0.2, 1_000.0), "rnd": curve(1.0, 1_000.0)}, {"e3b": curve(0.6, 500.0)}]
+    found = over_tasks(tasks)
+    assert list(found) == ["e3b"]
+    assert found["e3b"].steps[-1] <= 500
+    assert found["e3b"].mean[np.isfinite(found["e3b"].mean)] == pytest.approx(0.4)
 
 
 def test_sparse_values_are_interpolated_but_not_extrapolated() -> None:

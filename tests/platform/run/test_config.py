@@ -205,6 +205,8 @@ def test_settings_of_environments_have_types_by_their_looks(text: str, expected:
         ("lr", "name=value"),
         ("lrr=1", "did you mean lr"),
         ("discount=1", "it is called gamma here"),
+        ("ent_coef=1", "it is called entropy_coeff here"),
+        ("train_batch_size=1", "rollout_fragment_length × num_envs_per_env_runner"),
         ("num_epochs=2.5", "int"),
         ("recurrent=maybe", "true, false"),
         ("optimiser=sgd", "rmsprop"),

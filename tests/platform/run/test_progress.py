@@ -7,7 +7,7 @@ import io
 import pytest
 
 from bonuslab.platform.run.progress import Progress, duration, progress_bar, progress_text
-from bonuslab.platform.run.results import outcome_text
+from bonuslab.platform.run.results import fewest_episodes, outcome_text
 
 ROW = {
     "env_steps": 12_288,
@@ -33,6 +33,15 @@ def test_line_has_every_part() -> None:
 def test_unknown_values_are_dashes() -> None:
     line = progress_text({"env_steps": 10, "env_steps_per_second": 0.0}, 100, 0.0)
     assert line == "10/100 steps  0/s  return -  won -  bonus -  - left"
+
+
+def test_the_first_episodes_are_not_shown_as_wins() -> None:
+    row = ROW | {"win_rate": 1.0, "episodes": 40.0}
+    assert outcome_text(row) == "return -0.25  won 100%"
+    assert outcome_text(row, fewest=64) == "40 of the first 64 episodes ended"
+    assert "40 of the first 64 episodes ended" in progress_text(row, 300_000, 1000.0, 64)
+    assert fewest_episodes({"num_envs_per_env_runner": 64}) == 64
+    assert fewest_episodes({"num_envs_per_env_runner": 8}) == 20
 
 
 def test_metrics_of_the_environment_replace_wins() -> None:

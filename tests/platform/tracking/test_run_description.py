@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from bonuslab.platform.pictures.palette import SCOPE_COLOURS
 from bonuslab.platform.run.folder import GridDescription, TrialDescription
 from bonuslab.platform.run.state import TrialState
 from bonuslab.platform.tracking import run_description as words
@@ -96,3 +97,17 @@ def test_comparison_begins_with_the_headline_metric() -> None:
     assert [chart["metricKey"] for chart in state["compareRunCharts"]][:2] == ["rooms", "win_rate"]
     assert state["groupBy"]["groupByKeys"] == [{"mode": "tag", "groupByData": "series"}]
     assert "'1234'" in state["searchFilter"]
+
+
+def test_comparison_hides_the_grids_own_run_and_draws_evaluations_as_points() -> None:
+    state = view_state(GRID, "1234", "parent")
+    assert state["runsVisibilityMap"] == {"parent": False}
+    points = {chart["metricKey"]: chart["displayPoints"] for chart in state["compareRunCharts"]}
+    assert points["evaluation/greedy/win_rate"] is True
+    assert points["win_rate"] is False
+
+
+def test_colours_are_those_of_the_figures() -> None:
+    adaptive = replace(TRIAL, labels={**LABELS, "bonus": "adaptive(e3b, rnd)"})
+    assert words.trial_tags(GRID, TRIAL, "1234", "t", "p")["mlflow.runColor"] == SCOPE_COLOURS["combined"]
+    assert words.trial_tags(GRID, adaptive, "1234", "t", "p")["mlflow.runColor"] == SCOPE_COLOURS["adaptive"]
