@@ -94,11 +94,15 @@ class Browser:
     def click(self, selector: str) -> None:
         """Press and release the mouse in the middle of an element."""
         found = json.dumps(selector)
-        box = self.wait(
+        middle = (
             f"(() => {{ const e = document.querySelector({found}); if (!e) return null;"
             " e.scrollIntoView({block: 'center'}); const b = e.getBoundingClientRect();"
             " return [b.x + b.width / 2, b.y + b.height / 2]; })()"
         )
+        box, before = self.wait(middle), None
+        while box != before:  # what loads above it moves it
+            time.sleep(0.2)
+            box, before = self.wait(middle), box
         for kind in ("mousePressed", "mouseReleased"):
             self.send("Input.dispatchMouseEvent", type=kind, x=box[0], y=box[1], button="left", clickCount=1)
 

@@ -189,6 +189,7 @@ def test_changes_on_disk_appear(grid: GridFolder, page: Any, write_sample_grid: 
 
 
 def test_sends_no_requests_while_hidden(page: Any) -> None:
+    page.wait("document.querySelectorAll('.lines .curve').length")  # the first answers have arrived
     hide = "Object.defineProperty(document, 'hidden', {value: %s, configurable: true})"
     page.read(f"{hide % 'true'}; document.dispatchEvent(new Event('visibilitychange')); 0")
     assert page.read("document.querySelector('#live').textContent") == "paused"

@@ -61,9 +61,10 @@ def test_says_what_cannot_be_done(
     assert "is in use; choose another" in capsys.readouterr().err
     assert main(["board", "--mlflow-url", "javascript:alert(1)"]) == 2
     assert "is not a web address" in capsys.readouterr().err
-    (tmp_path / "runs" / "first" / "grid.json").write_text("{")
+    for name in ("grid.json", "grid.copy.json"):
+        (tmp_path / "runs" / "first" / name).write_text("{")
     assert main(["board", "first"]) == 2
-    assert "cannot be read as a grid" in capsys.readouterr().err
+    assert "grid.json cannot be read" in capsys.readouterr().err
 
 
 def test_names_addresses_a_browser_understands(monkeypatch: pytest.MonkeyPatch) -> None:
