@@ -71,7 +71,7 @@ METRICS = (
     Metric("episodes", RESULTS, "Episodes finished so far.", f"{_EPISODES}num_episodes_lifetime"),
     Metric(rf"episode_({_SHARES})", RESULTS, _OWN, unit=SHARE, higher_is_better=True, label=r"\1"),
     Metric(
-        "episode_simulator_restarts_ever", SPEED, "Simulators of HM3D that died and were restarted so far.",
+        "episode_simulator_restarts_ever", RESULTS, "Simulators of HM3D that died and were restarted so far.",
         higher_is_better=False, label="simulator restarts",
     ),
     Metric(r"episode_(.+)", RESULTS, _OWN, higher_is_better=True, label=r"\1"),

@@ -79,6 +79,7 @@ def test_pages_load_nothing_from_the_network(site: Path, pages: dict[Path, Page]
         assert "@import" not in sheet.read_text()
 
 
+@pytest.mark.usefixtures("fresh_registries")
 def test_every_bonus_has_a_page_with_its_equation_and_test(site: Path, pages: dict[Path, Page]) -> None:
     for name, bonus in registered().items():
         text = pages[site / "bonuses" / f"{name}.html"].text

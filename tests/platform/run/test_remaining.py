@@ -56,4 +56,4 @@ def test_board_and_terminal_say_the_same(write_sample_grid: Callable[..., GridFo
         state.write(folder.state_file)
     bonuses = {about.id: about.labels["bonus"] for about in grid.description().trials}
     left = GridWatch(grid.path).changes()["summary"]["left"]
-    assert summary_line(Recorder(grid).states(), bonuses, slots=1).endswith(f" {duration(left)} left")
+    assert summary_line(Recorder(grid).states(), bonuses, slots=1).endswith(f" {duration(left)} of wall time left")
