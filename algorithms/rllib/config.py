@@ -151,8 +151,7 @@ class FragmentConfig(AlgorithmConfig):
             )
         parse(self.bonus_expression)
         if isinstance(self.env, str):
-            networks = (self.network, self.bonus_network)
-            check_readable(self.env, self.env_config, networks, self.bonus_expression)
+            check_readable(self.env, self.env_config, self.network, self.bonus_network, self.bonus_expression)
 
     def _fit_batch_sizes(self) -> None:
         """Turn RLlib's sizes in steps into whole fragments and groups of envs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bonuslab.algorithms.bonuses import parse
@@ -13,15 +13,15 @@ from bonuslab.envs.catalogue import observation_space
 from bonuslab.envs.errors import InvalidInput
 
 
-def check_readable(env: str, settings: Mapping[str, Any], networks: Iterable[str | None], bonus: str) -> None:
+def check_readable(env: str, settings: Mapping[str, Any], network: str, bonus_network: str | None, bonus: str) -> None:
     """The message names the environment; one whose observations are not known yet passes."""
     space = observation_space(env, **settings)
     if space is None:
         return
     try:
-        for network in networks:
-            if network is not None:
-                resolve_family(network, space)
+        resolve_family(network, space)
+        if bonus_network is not None and any(_has_models(term) for term in _terms(parse(bonus))):
+            resolve_family(bonus_network, space)
         for feature in _features(parse(bonus)):
             feature_of(feature, space)
     except InvalidInput as error:
@@ -30,9 +30,23 @@ def check_readable(env: str, settings: Mapping[str, Any], networks: Iterable[str
 
 def _features(bonus: Bonus) -> Iterator[str]:
     """The state features that the terms of an expression name."""
-    for name, value in bonus.parameters().items():
-        for part in value if isinstance(value, tuple) else (value,):
-            if isinstance(part, Bonus):
-                yield from _features(part)
-        if name == "feature":
-            yield str(value)
+    for term in _terms(bonus):
+        if "feature" in term.parameters():
+            yield str(term.parameters()["feature"])
+
+
+def _has_models(term: Bonus) -> bool:
+    """Counts and `none` train no network."""
+    return not str(term).startswith(("count.", "none"))
+
+
+def _terms(bonus: Bonus) -> Iterator[Bonus]:
+    """The expression's bonuses that contain no others."""
+    values = [
+        part for value in bonus.parameters().values() for part in (value if isinstance(value, tuple) else (value,))
+    ]
+    inner = [part for part in values if isinstance(part, Bonus)]
+    for part in inner:
+        yield from _terms(part)
+    if not inner:
+        yield bonus

@@ -124,6 +124,7 @@ def test_command_lines_are_valid(page: Path) -> None:
         check(words)
 
 
+@pytest.mark.usefixtures("fresh_registries")
 def test_command_lines_of_generated_pages_are_valid() -> None:
     tables, bonuses = (hook(module) for module in ("table_pages", "bonus_pages"))
     texts = [*(table() for table in tables.TABLES.values()), *map(bonuses.details, bonuses.registered().values())]
