@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 ENDED = ("FINISHED", "FAILED", "KILLED")
 """MLflow's statuses of a trial whose rows are complete for now: they are read back and compared."""
+LOCK_SECONDS = 2.0
 OnTrial = Callable[[int, int], None]
 """Called with the number of trials done and their total."""
 
@@ -99,12 +100,17 @@ class Delivery:
         if self._lock is not None:
             return
         descriptor = os.open(self._folder.path / TRIALS, os.O_RDONLY)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            os.close(descriptor)
-            raise Busy(f"another process is delivering the grid in {self._folder.path}") from error
-        self._lock = descriptor
+        # A child that this process is just starting shares a lock that was let go, until it runs its program.
+        deadline = time.monotonic() + LOCK_SECONDS
+        while self._lock is None:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._lock = descriptor
+            except BlockingIOError as error:
+                if time.monotonic() > deadline:
+                    os.close(descriptor)
+                    raise Busy(f"another process is delivering the grid in {self._folder.path}") from error
+                time.sleep(0.05)
 
     def _connect(self) -> Connection:
         from bonuslab.platform.tracking.connection import Connection  # MLflow takes seconds to import
