@@ -222,7 +222,7 @@ def nothing_starts(
     monkeypatch.setattr("bonuslab.platform.grid.cluster.services.find_bootstrap_address", lambda _: None)
     for place in ("report.write.write_report", "board.server.server_of", "grid.single.SingleRun._train"):
         monkeypatch.setattr(f"bonuslab.platform.{place}", stop(place))
-    for place in ("cli.track.sync", "cli.ui.sync"):
+    for place in ("cli.ui.sync", "cli.track.sync"):  # `ui` imports what is in `track`: its own first
         monkeypatch.setattr(f"bonuslab.platform.{place}", lambda *_: None)
     monkeypatch.setattr(socket, "getaddrinfo", numeric_only)
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
