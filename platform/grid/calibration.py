@@ -125,12 +125,12 @@ class Calibration:
 
 
 def kind_of(trial: TrialDescription, first: TrialDescription) -> dict[str, Any]:
-    """The configuration that represents a trial's kind: trials differing only in task, seed, contexts and length.
+    """The configuration that represents a trial's kind: trials differing only in environment, seed and length.
 
-    It is measured on the task and contexts of the grid's `first` trial.
+    It is measured in the environment of the grid's `first` trial: another task's settings may not fit it.
     """
     changes = {name: value for name, value in trial.config["hyperparameters"].items() if name != "total_env_steps"}
-    shared = {"task": first.config["task"], "contexts": first.config["contexts"], "seed": 0}
+    shared = {name: first.config[name] for name in ("task", "contexts", "env")} | {"seed": 0}
     unset = {"evaluate_every_steps": 0, "checkpoint_every_steps": None}
     return {**trial.config, **shared, "hyperparameters": changes, **unset}
 

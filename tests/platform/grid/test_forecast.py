@@ -18,7 +18,7 @@ from bonuslab.platform.grid import calibration as calibration_module
 from bonuslab.platform.grid.calibration import Calibration, Speed, kind_of, measure_acting, measure_training
 from bonuslab.platform.grid.cloud import NAME, CloudCluster
 from bonuslab.platform.grid.cluster import Cluster
-from bonuslab.platform.grid.experiment import Scale
+from bonuslab.platform.grid.experiment import Point, Scale
 from bonuslab.platform.grid.forecast import (
     Forecast,
     Kinds,
@@ -124,6 +124,14 @@ def test_kinds_differ_in_what_makes_them_slow() -> None:
     assert set(kinds.known(KnownSpeeds())) == {kinds.key(trial) for trial in trials}
     kind = kind_of(trials[-1], trials[0])
     assert (kind["seed"], kind["task"], kind["hyperparameters"]) == (0, "MultiRoom-N2-S4", {})
+
+
+def test_a_kind_has_the_settings_of_the_environment_it_is_measured_in() -> None:
+    def settings(point: Point) -> dict[str, Any]:
+        return {"env": {"max_steps": 250, "winnable_within": 200} if point.contexts == "1" else {}}
+
+    scale = Scale("", ["KeyRoom-S5"], ["none"], [0], ["inf", "1"], settings=SCALE.settings, adjust=settings)
+    assert [kind.env for kind in Kinds(scale.trials()).all] == [{}]
 
 
 def test_a_measurement_is_real_and_remembered(
