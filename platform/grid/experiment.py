@@ -57,7 +57,7 @@ class Scale:
     chosen: Mapping[str, Any] = field(default_factory=dict)
     """Settings given by the user: they override everything but a variant's hyperparameters."""
     chosen_axes: Sequence[str] = ()
-    """Those of tasks, bonuses and contexts that the user has given."""
+    """Those of tasks, bonuses, contexts and winners that the user has given."""
 
     def trials(self) -> list[TrialDescription]:
         """All trials, validated and without duplicates.
@@ -106,7 +106,7 @@ class Scale:
         """Reject user-given values for which `adjust` skipped every trial."""
         used = {value for point in points for value in (point.task, point.contexts, point.bonus)}
         for axis in self.chosen_axes:
-            for value in axes[axis]:
+            for value in axes.get(axis, ()):
                 if value not in used:
                     raise InvalidInput(
                         f"--{axis} {value} has no trial: this experiment does not combine all tasks, contexts and "
@@ -114,8 +114,8 @@ class Scale:
                     )
 
     def _require_winners_used(self, points: Sequence[Point]) -> None:
-        """Reject a search's file that says nothing about any trial."""
-        if self._winners is not None and points and not any(map(self._winner, points)):
+        """Reject a user's file that says nothing about any trial; a scale's own file may cover only some rows."""
+        if "winners" in self.chosen_axes and points and not any(map(self._winner, points)):
             raise InvalidInput(
                 f"the winners in {self.winners} are of other tasks, contexts and bonuses than these trials"
             )
@@ -182,7 +182,7 @@ class Experiment:
             axes |= {"tasks": self._suite(suite), "suite": suite}
         elif "tasks" in axes:
             axes["suite"] = ""
-        named = [axis for axis in ("tasks", "contexts", "bonuses") if axis in axes]
+        named = [axis for axis in ("tasks", "contexts", "bonuses", "winners") if axis in axes]
         return replace(base, chosen=settings or {}, chosen_axes=named, **axes)
 
     def _suite(self, name: str) -> Sequence[str]:

@@ -215,6 +215,16 @@ def test_a_search_replaces_the_rows_coefficients(tmp_path: Path) -> None:
         assert now.hyperparameters == (before.hyperparameters | settings if wins else before.hyperparameters)
 
 
+def test_only_winners_that_the_user_gives_must_fit_a_trial(tmp_path: Path) -> None:
+    found = {"objective": 1.0, "episode_return": 0.9, "sample": 3, "ended": {"finished": 8}, "env": {}}
+    best = Winner("KeyRoom-S5", "inf", "e3b", "e3b", {"normalise": "none", "coefficient": 0.2}, **found)
+    (tmp_path / "winners.json").write_text(Winners([best], {"seeds": [101, 102]}, "", {}, []).text())
+    minute = EXPERIMENT.scale("minute")
+    assert replace(minute, winners=tmp_path).trials() == minute.trials()
+    with pytest.raises(InvalidInput, match="are of other tasks, contexts and bonuses than these trials"):
+        EXPERIMENT.selected("minute", winners=tmp_path).trials()
+
+
 def test_the_search_uses_no_seed_of_any_scale() -> None:
     assert EXPERIMENT.search is not None
     EXPERIMENT.search.require_fresh([seed for scale in EXPERIMENT.scales.values() for seed in scale.seeds])
