@@ -183,14 +183,17 @@ def variable(method: str) -> str:
 
 
 def wrapped(name: str) -> str:
-    """A bonus expression with line breaks before operators or after commas where a line would be too long."""
+    """A bonus expression with line breaks where a line would be too long.
+
+    They stand before operators, after commas and before the first of several nested bonuses.
+    """
     built: list[str] = []
-    for part in re.split(r" (?=[*+] )|(?<=,) ", name):
-        if built and len(built[-1]) + 1 + len(part) <= LONGEST_LINE:
-            built[-1] += f" {part}"
+    for part in re.split(r"(?<= )(?=[*+] )|(?<=, )|(?<=\()(?=\w+=[\w.]+\()", name):
+        if built and len(built[-1] + part.rstrip()) <= LONGEST_LINE:
+            built[-1] += part
         else:
             built.append(part)
-    return "\n".join(built)
+    return "\n".join(map(str.rstrip, built))
 
 
 def most_lines(names: Iterable[str]) -> int:

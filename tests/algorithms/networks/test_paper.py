@@ -88,10 +88,10 @@ def test_the_cached_blank_map_follows_the_weights() -> None:
     observations = as_tensors(rooms(4, 5))
 
     def change_by_optimiser() -> None:
-        for network in (fast, plain):
-            optimiser = torch.optim.RMSprop(network.parameters(), lr=1e-2)
-            network(observations).sum().backward()
-            optimiser.step()
+        # On one network: RMSprop would blow up the rounding errors of gradients that are almost zero.
+        fast(observations).sum().backward()
+        torch.optim.RMSprop(fast.parameters(), lr=1e-2).step()
+        plain.load_state_dict(fast.state_dict())
 
     def change_by_loading() -> None:
         other = pair(torch.float64, seed=1)[0].state_dict()

@@ -245,6 +245,12 @@ def test_long_names_have_line_breaks() -> None:
     assert wrapped(product) == "count.episodic(feature=message)\n* count.global(feature=message)"
     assert wrapped("noveld(c=0.1, episodic=true, networks=full)") == "noveld(c=0.1,\nepisodic=true,\nnetworks=full)"
     assert wrapped(product).replace("\n", " ") == product
+    nested = "adaptive(first=count.episodic(feature=message), second=count.global(feature=message))"
+    assert wrapped(nested).split("\n") == [
+        "adaptive(",
+        "first=count.episodic(feature=message),",
+        "second=count.global(feature=message))",
+    ]
 
 
 def test_numbers_are_short() -> None:
