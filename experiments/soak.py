@@ -1,19 +1,17 @@
-"""Does a long run leak memory? Trains with `--resources laptop` and watches every process of the run.
+"""Does a long run leak memory or files? Trains with `--resources laptop` and watches every process of the run.
 
-    python experiments/soak.py [TASK] [--bonus TEXT] [--minutes 30]
+    python experiments/soak.py [TASK] [--bonus TEXT] [--minutes 120] [--out DIR]
 
-Prints every minute the resident memory of each role and, in brackets, the private part of it, in MB. Ends with the
-growth of private memory from the first third of the time to the last, and each role's CPU use: raylet and gcs only
-pass messages and should be close to idle. Exit status 1: memory has grown or training has failed.
-
-Results to expect (2 cores with other load, 30 minutes, 2.15 million steps), private memory of the first and last ten
-minutes: driver and learner 445 → 465 MB (+4.5 %: 427 in the first minute, 454 in the tenth, 450 to 476 in the last
-ten), runner 459 → 463, bonus 500 → 474, raylet and gcs 325 → 335.
+Prints every minute the resident memory of each process and, in brackets, the private part of it, in MB. Ends with each
+process's private memory and open files in the second and in the last quarter of the time, and its CPU use: raylet and
+gcs only pass messages and should be close to idle. With `--out`, keeps the curve there (soak.csv, soak.png).
+Exit status 1: memory or open files have grown, or training has failed.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import signal
 import subprocess
 import sys
@@ -22,19 +20,24 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
+from matplotlib.figure import Figure
+
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.experiments.benchmarks.process_memory import PROC, ROLES, Usage, usage_by_role
+from bonuslab.experiments.benchmarks.process_memory import PROC, Usage, usage_by_process
 from bonuslab.platform.run.find import find
 from bonuslab.platform.run.rows import STEPS
 
-Sample = Mapping[str, Usage]
+Process = tuple[int, str]
+"""Process id and name."""
+Sample = Mapping[Process, Usage]
 SAMPLE_SECONDS = 5.0
-TOLERANCE = 0.05
-"""Relative growth from the first to the last third that still counts as flat."""
+PER_MINUTE = round(60 / SAMPLE_SECONDS)
+QUARTERS = 4
+TOLERANCE = 0.02
+"""Relative growth from the second to the last quarter that still counts as flat."""
 STOP_TIMEOUT_SECONDS = 60.0
 ENDLESS_STEPS = 10**12
 """The clock ends the run."""
@@ -42,21 +45,21 @@ ENDLESS_STEPS = 10**12
 
 @dataclass(frozen=True)
 class Growth:
-    """Private memory of one role: means over the first and the last third of the samples."""
+    """One quantity of one process: means over the second and the last quarter of the samples."""
 
-    first_mb: float
-    last_mb: float
+    second: float
+    last: float
 
     @classmethod
-    def of(cls, values_mb: Sequence[float]) -> Growth:
-        """From three or more samples taken at equal intervals."""
-        third = len(values_mb) // 3
-        return cls(fmean(values_mb[:third]), fmean(values_mb[-third:]))
+    def of(cls, values: Sequence[float]) -> Growth:
+        """From four or more samples taken at equal intervals."""
+        quarter = len(values) // QUARTERS
+        return cls(fmean(values[quarter : 2 * quarter]), fmean(values[-quarter:]))
 
     @property
     def share(self) -> float:
         """Relative growth."""
-        return self.last_mb / self.first_mb - 1
+        return self.last / self.second - 1 if self.second else 0.0
 
     @property
     def flat(self) -> bool:
@@ -91,10 +94,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Watch the memory of a long run.")
     parser.add_argument("task", nargs="?", default="MultiRoom-N6-Lava", help="default: MultiRoom-N6-Lava")
     parser.add_argument("--bonus", default="e3b * rnd", metavar="TEXT", help='default: "e3b * rnd"')
-    parser.add_argument("--minutes", type=float, default=30.0, help="from the first update (default 30)")
+    parser.add_argument("--minutes", type=float, default=120.0, help="from the first update (default 120)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="keep the curve there")
     arguments = parser.parse_args(argv)
-    if arguments.minutes * 60 < 3 * SAMPLE_SECONDS:
-        parser.error(f"--minutes must be at least {3 * SAMPLE_SECONDS / 60:g}: one sample per third")
+    if arguments.minutes * 60 < QUARTERS * SAMPLE_SECONDS:
+        parser.error(f"--minutes must be at least {QUARTERS * SAMPLE_SECONDS / 60:.2g}: one sample per quarter")
     if not (PROC / "self" / "smaps_rollup").exists():
         parser.error("this needs /proc/<pid>/smaps_rollup, which only Linux has")
     with training(arguments.task, arguments.bonus) as run:
@@ -102,6 +106,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not run.is_running:
             print(f"training exited with status {run.process.returncode}", file=sys.stderr)
             return run.process.returncode or 1
+    if arguments.out is not None:
+        keep(samples, arguments.out)
     return report(samples)
 
 
@@ -134,47 +140,78 @@ def watch(run: Run, seconds: float) -> list[Sample]:
     while run.is_running and not run.steps:
         time.sleep(1)
     samples: list[Sample] = []
-    per_minute = round(60 / SAMPLE_SECONDS)
     while run.is_running and len(samples) < seconds / SAMPLE_SECONDS:
         time.sleep(SAMPLE_SECONDS)
-        samples.append(usage_by_role(run.process.pid))
-        if len(samples) % per_minute == 0:
-            print(line(len(samples) // per_minute, run.steps, samples[-per_minute:]), flush=True)
+        samples.append(usage_by_process(run.process.pid))
+        if len(samples) % PER_MINUTE == 0:
+            print(line(len(samples) // PER_MINUTE, run.steps, samples[-PER_MINUTE:]), flush=True)
     return samples
+
+
+def lasting(samples: Sequence[Sample]) -> list[Process]:
+    """The processes that are in all samples; Ray starts and stops idle workers at will."""
+    return sorted(set(samples[0]).intersection(*samples[1:]))
 
 
 def line(minute: int, steps: int, samples: Sequence[Sample]) -> str:
     """Means over one minute, as a line of text."""
     parts = [f"{minute:4d} min {steps:11,} steps"]
-    for role in ROLES:
-        resident, private = (fmean(values(samples, role, name)) for name in ("resident_mb", "anonymous_mb"))
-        parts.append(f"{role} {resident:,.0f} ({private:,.0f})")
+    for process in lasting(samples):
+        resident, private = (fmean(values(samples, process, name)) for name in ("resident_mb", "anonymous_mb"))
+        parts.append(f"{process[1]} {resident:,.0f} ({private:,.0f})")
     return "  ".join(parts)
 
 
 def report(samples: Sequence[Sample]) -> int:
-    """Print growth and CPU use by role; 1 if any role grew."""
-    print(f"private memory, first third → last third; up to {TOLERANCE:+.0%} counts as flat")
+    """Print each process's growth and CPU use; 1 if any has grown."""
+    print(f"private memory and open files, second quarter → last quarter; up to {TOLERANCE:+.0%} counts as flat")
     all_flat = True
-    for role in ROLES:
-        growth = Growth.of(values(samples, role, "anonymous_mb"))
-        all_flat &= growth.flat
+    for process in lasting(samples):
+        memory, files = (Growth.of(values(samples, process, name)) for name in ("anonymous_mb", "open_files"))
+        flat = memory.flat and files.flat
+        all_flat &= flat
         print(
-            f"  {role:<15} {growth.first_mb:7,.0f} → {growth.last_mb:5,.0f} MB  {growth.share:+6.1%}"
-            f"  {'flat ' if growth.flat else 'GROWS'}  CPU {cpu_share(values(samples, role, 'cpu_seconds')):4.0%}"
+            f"  {process[1]:<15} {memory.second:7,.1f} → {memory.last:7,.1f} MB  {memory.share:+6.1%}"
+            f"  {files.second:5.1f} → {files.last:5.1f} files  {'flat ' if flat else 'GROWS'}"
+            f"  CPU {cpu_share(values(samples, process, 'cpu_seconds')):4.0%}"
         )
     return 0 if all_flat else 1
 
 
-def values(samples: Sequence[Sample], role: str, name: str) -> list[float]:
-    """One quantity of a role over time; 0 while it has no process."""
-    return [getattr(sample.get(role, Usage()), name) for sample in samples]
+def keep(samples: Sequence[Sample], folder: Path) -> None:
+    """Write the curve, one row per minute and process, and draw it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    minutes = range(0, len(samples) - PER_MINUTE + 1, PER_MINUTE)
+    figure = Figure(figsize=(9, 6), layout="constrained")
+    memory, files = figure.subplots(2, sharex=True)
+    with (folder / "soak.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("minute", "process", "resident_mb", "private_mb", "open_files"))
+        for process in lasting(samples):
+            rows = [
+                [
+                    round(fmean(values(samples[start : start + PER_MINUTE], process, name)), 2)
+                    for name in ("resident_mb", "anonymous_mb", "open_files")
+                ]
+                for start in minutes
+            ]
+            writer.writerows((number, process[1], *row) for number, row in enumerate(rows, 1))
+            memory.plot(range(1, len(rows) + 1), [row[1] for row in rows], label=process[1])
+            files.plot(range(1, len(rows) + 1), [row[2] for row in rows], label=process[1])
+    memory.set(ylabel="private memory (MB)", ylim=(0, None))
+    files.set(ylabel="open files", xlabel="minutes of training", ylim=(0, None))
+    figure.legend(*memory.get_legend_handles_labels(), loc="outside right upper", fontsize="small")
+    figure.savefig(folder / "soak.png", dpi=100)
+
+
+def values(samples: Sequence[Sample], process: Process, name: str) -> list[float]:
+    """One quantity of a process over time."""
+    return [getattr(sample[process], name) for sample in samples]
 
 
 def cpu_share(cpu_seconds: Sequence[float]) -> float:
-    """Cores used on average. When a process exits, the sum drops by its time; drops are ignored."""
-    used = sum(max(0.0, after - before) for before, after in pairwise(cpu_seconds))
-    return used / (SAMPLE_SECONDS * (len(cpu_seconds) - 1))
+    """Cores used on average."""
+    return (cpu_seconds[-1] - cpu_seconds[0]) / (SAMPLE_SECONDS * (len(cpu_seconds) - 1))
 
 
 if __name__ == "__main__":

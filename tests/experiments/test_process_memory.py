@@ -19,6 +19,7 @@ from bonuslab.experiments.benchmarks.process_memory import (
     RUNNER,
     Usage,
     descendants,
+    usage_by_process,
     usage_by_role,
 )
 
@@ -33,6 +34,8 @@ def add(proc: Path, pid: int, parent: int, command: str, resident: int, anonymou
     numbers = " ".join(["0"] * 9 + [str(seconds * TICKS), str(2 * TICKS)])
     (folder / "stat").write_text(f"{pid} (a) b ( c) S {parent} {numbers} 0 0\n")
     (folder / "cmdline").write_text(command)
+    for number in range(seconds):
+        (folder / "fd" / str(number)).mkdir(parents=True)
     (folder / "smaps_rollup").write_text(
         f"0-f ---p 00000000 00:00 0 [rollup]\nRss: {resident * 1024} kB\nPss: 1 kB\nAnonymous: {anonymous * 1024} kB\n"
     )
@@ -55,12 +58,21 @@ def proc(tmp_path: Path) -> Path:
 
 def test_processes_are_added_up_by_role(proc: Path) -> None:
     assert usage_by_role(10, proc) == {
-        DRIVER: Usage(500, 400, 32),
-        RAY: Usage(110, 50, 12),
-        RUNNER: Usage(610, 410, 19),
-        BONUS: Usage(700, 600, 11),
-        IDLE: Usage(90, 80, 3),
+        DRIVER: Usage(500, 400, 32, 30),
+        RAY: Usage(110, 50, 12, 8),
+        RUNNER: Usage(610, 410, 19, 15),
+        BONUS: Usage(700, 600, 11, 9),
+        IDLE: Usage(90, 80, 3, 1),
     }
+
+
+def test_every_process_has_a_name(proc: Path) -> None:
+    add(proc, 18, 12, "/bin/python3\0-u\0/ray/log_monitor.py\0--gcs=1\0", 1, 1, 1)
+    assert [name for _, name in sorted(usage_by_process(10, proc))] == [
+        *(DRIVER, "gcs_server", "raylet", RUNNER, RUNNER, BONUS, IDLE),
+        "log_monitor",
+    ]
+    assert usage_by_process(10, proc)[14, RUNNER] == Usage(310, 210, 10, 8)
 
 
 def test_a_process_that_has_ended_meanwhile_is_left_out(proc: Path) -> None:
