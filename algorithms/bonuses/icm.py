@@ -27,7 +27,7 @@ class ICM(Bonus):
     forward_coefficient: float = 1.0
     """Weight of the forward model's loss (paper's Habitat table, released code)."""
     inverse_coefficient: float = varies(1.0, minihack=0.1)
-    """Weight of the inverse model's loss (ours; the paper gives none; MiniHack: released code)."""
+    """Weight of the inverse model's loss (ours, and 1 on Habitat as released; MiniHack: released code)."""
     learning_rate: float = varies(1e-4, habitat=2.5e-4)
     """Of encoder and both models (Habitat: released code)."""
     optimiser: OptimiserKind = varies("adam", minihack="rmsprop")

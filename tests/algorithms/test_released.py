@@ -143,16 +143,18 @@ def test_explicit_parameters_win_and_expressions_stay_as_written() -> None:
     assert all(isinstance(parse(name), Bonus) for name in EXPRESSIONS)
 
 
-def test_minihack_heads() -> None:
-    # models.py: orthogonal inverse and forward models; the forward model is 1,024 wide
-    networks = built("ride", "minihack")[0]._model._networks
-    for network, gains in ((networks["inverse"], (2, 1)), (networks["forward_model"], (2, 1))):
-        for layer, gain in zip((network[0], network[2]), gains, strict=True):
+@pytest.mark.parametrize(("expression", "variant", "width"), [("ride", "minihack", 1024), ("icm", "habitat", 512)])
+def test_heads(expression: str, variant: str, width: int) -> None:
+    # models.py and resnet_policy.py: orthogonal inverse and forward models, the forward model as wide as φ
+    networks = built(expression, variant)[0]._model._networks
+    for network in (networks["inverse"], networks["forward_model"]):
+        for layer, gain in ((network[0], 2), (network[2], 1)):  # squares of √2 and 1
             weight = layer.weight if layer.in_features >= layer.out_features else layer.weight.T
             torch.testing.assert_close(weight @ weight.T, gain * torch.eye(len(weight)), rtol=1e-4, atol=1e-4)
             assert not layer.bias.any()
-    assert networks["forward_model"][0].out_features == 1024
-    ours = built("ride", "ours")[0]._model._networks
+    assert networks["inverse"][0].out_features == 256
+    assert networks["forward_model"][0].out_features == width
+    ours = built(expression, "ours")[0]._model._networks
     assert ours["forward_model"][0].out_features == 256
 
 

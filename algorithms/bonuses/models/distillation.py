@@ -13,6 +13,7 @@ from bonuslab.algorithms.bonuses.models.bonus_encoder import bonus_encoder
 from bonuslab.algorithms.bonuses.models.frame_distillation import FrameDistillation, frame_distillation
 from bonuslab.algorithms.bonuses.models.optimiser import ClippedOptimiser, OptimiserKind
 from bonuslab.algorithms.bonuses.models.random_encoder import RandomEncoder, random_encoder
+from bonuslab.algorithms.bonuses.models.sampled_step import StepSampler
 from bonuslab.algorithms.bonuses.models.shared_model import SharedModel
 from bonuslab.algorithms.bonuses.models.visited import RandomSubset, visited_rows
 from bonuslab.algorithms.data.fragment import Fragment
@@ -45,10 +46,11 @@ class Distillation(SharedModel):
     `networks="shared"`, as released for the combined bonuses: a frozen random encoder feeds a small frozen target
     (d → 128 → 128 → 128 → 128) and a deeper predictor (d → d → d → 128 → 128 → 128); the loss is the mean over
     states. `networks="full"`, as released for RND alone: target and predictor are whole encoders; the loss is summed
-    over time and averaged over envs. The loss of a state is its bonus, ‖f − f̄‖ or its square; with "habitat", as
-    released there, the bonus is the norm and the loss the mean of (f − f̄)² over states and features.
+    over time and averaged over envs. The loss of a state is its bonus, ‖f − f̄‖ or its square.
 
     Trains on each state once (every s_{t+1} and the first state of each episode), or on a random fraction `keep`.
+    With "habitat", as released there, the bonus is the norm, and an update takes s_t of one random step of all envs and
+    the mean of (f − f̄)² over states and features.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class Distillation(SharedModel):
         self._target.to(setting.device).requires_grad_(False)
         self._predictor.to(setting.device)
         self._subset = RandomSubset(keep, setting.seed)
+        self._steps = StepSampler(setting.seed) if convention == "habitat" else None
         self._optimiser = ClippedOptimiser("RND predictor", [self._predictor], setting, learning_rate, optimiser)
 
     def encode(self, fragment: Fragment) -> Tensor:
@@ -86,24 +89,35 @@ class Distillation(SharedModel):
             if self._encoder is None
             else self._encoder.features(fragment).states
         )
-        with torch.no_grad():
-            target = self._target(inputs)
-        with torch.enable_grad():
-            return self._predictor(inputs) - target
+        with torch.set_grad_enabled(self._steps is None):
+            return self._errors(inputs)
 
     def novelty(self, fragment: Fragment) -> Tensor:
         """[(T + 1) N + F]: ‖f − f̄‖, or ‖f − f̄‖² with "paper", of every state, without gradients."""
         return self._size(self.features(fragment).states.detach())
 
     def train(self, fragment: Fragment) -> dict[str, float]:
-        errors = self.features(fragment).states
         with torch.enable_grad():
-            errors = errors[self._subset.of(visited_rows(fragment))]
-            sizes = errors.square().mean(-1) if self._convention == "habitat" else self._size(errors)
-            summed = self._networks == "full" and self._convention != "habitat"  # over time
+            if self._steps is None:
+                sizes = self._size(self.features(fragment).states[self._subset.of(visited_rows(fragment))])
+            else:
+                errors = self._errors(self._sampled(fragment, self._steps.step(fragment)))
+                sizes = errors[self._subset.of(torch.arange(len(errors)))].square().mean(-1)
+            summed = self._networks == "full" and self._steps is None  # over time
             weight = fragment.num_envs if summed else len(sizes)
             loss = sizes.sum() / weight
         return {"predictor_loss": self._optimiser.step(loss, weight)}
+
+    def _sampled(self, fragment: Fragment, t: int) -> Any:
+        """The networks' inputs for s_t of all envs."""
+        if self._encoder is None:
+            return as_tensors({key: rows[t] for key, rows in fragment.observations.items()}, self._device)
+        return self._encoder.features(fragment).states[t * fragment.num_envs : (t + 1) * fragment.num_envs]
+
+    def _errors(self, inputs: Any) -> Tensor:
+        with torch.no_grad():
+            target = self._target(inputs)
+        return self._predictor(inputs) - target
 
     def _size(self, errors: Tensor) -> Tensor:
         if self._convention == "paper":

@@ -21,7 +21,7 @@ from bonuslab.algorithms.networks import as_tensors
 ErrorSize = Literal["half_square", "norm", "mean_square"]
 """½ ‖e‖² (Pathak et al., 2017), ‖e‖ (released for MiniHack), or the mean of e² over features (released for Habitat)."""
 _HIDDEN = 256
-_RELEASED_FORWARD_HIDDEN = 1024
+_FORWARD_HIDDEN = {"minihack": 1024, "habitat": 512}  # released code: as many as φ has features
 
 
 def forward_dynamics(
@@ -44,8 +44,8 @@ class ForwardDynamics(SharedModel):
 
     Loss: forward coefficient · Σ_t size(h − φ(s_{t+1})) + inverse coefficient · Σ_t cross-entropy(g, a_t), mean over
     envs. Both train the encoder. Gradients of the three networks are clipped separately. The models have one hidden
-    layer of 256; the forward model's has 1024 in the MiniHack variant, as released. In the Habitat variant an update
-    takes one random step of all envs, as for E3B.
+    layer of 256; the forward model's is wider as released: 1024 for MiniHack, 512 for Habitat. In the Habitat variant
+    an update takes one random step of all envs, as for E3B.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class ForwardDynamics(SharedModel):
         self._coefficients = coefficients
         encoder = bonus_encoder(setting)
         d = encoder.output_size
-        hidden = _RELEASED_FORWARD_HIDDEN if setting.variant == "minihack" else _HIDDEN
+        hidden = _FORWARD_HIDDEN.get(setting.variant, _HIDDEN)
         self._networks = nn.ModuleDict(
             {
                 "encoder": encoder,

@@ -25,9 +25,13 @@ class StepSampler:
     def __init__(self, seed: int) -> None:
         self._random = torch.Generator().manual_seed(seed)
 
+    def step(self, fragment: Fragment) -> int:
+        """A random step of the fragment."""
+        return int(torch.randint(fragment.num_steps, (), generator=self._random))
+
     def draw(self, fragment: Fragment) -> SampledTransitions:
         """The transitions of all envs at a random step."""
-        t = int(torch.randint(fragment.num_steps, (), generator=self._random))
+        t = self.step(fragment)
         rows = {key: value[t : t + 2].reshape(-1, *value.shape[2:]) for key, value in fragment.observations.items()}
         return SampledTransitions(rows, fragment.action[t])
 

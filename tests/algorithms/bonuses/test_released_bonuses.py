@@ -51,7 +51,7 @@ def test_habitats_e3b_pays_the_first_step_and_looks_at_the_state_before_the_acti
     assert starts > 4
 
 
-def test_habitats_rnd_is_the_norm_at_the_state_before_the_action_and_learns_the_mean_square() -> None:
+def test_habitats_rnd_is_the_norm_at_the_state_before_the_action() -> None:
     bonus, setting = built("rnd", "habitat")
     (model,) = setting.models.values()
     (fragment,) = cut(10)
@@ -61,10 +61,6 @@ def test_habitats_rnd_is_the_norm_at_the_state_before_the_action_and_learns_the_
             rows = batch(state_at(fragment, t, n))
             error = model._predictor(rows) - model._target(rows)
             assert float(values[t, n]) == pytest.approx(float(error.norm()), rel=1e-4)
-        visited = [next_state_at(fragment, t, n) for t, n in np.ndindex(*fragment.action.shape)]
-        visited += [state_at(fragment, t, n) for t, n in np.argwhere(fragment.first[:-1])]
-        squares = [(model._predictor(batch(s)) - model._target(batch(s))).square().mean() for s in visited]
-    assert bonus.learn(fragment)["predictor_loss"] == pytest.approx(float(torch.stack(squares).mean()), rel=1e-4)
 
 
 def test_habitats_noveld_has_whole_networks_and_the_difference_of_norms() -> None:
@@ -101,35 +97,43 @@ def test_icm_sizes(variant: str, size: str) -> None:
             assert float(values[t, n]) == pytest.approx(float(sizes[size]), rel=1e-4)
 
 
-@pytest.mark.parametrize("expression", ["e3b", "icm"])
+def loss_of_step(model: Any, expression: str, fragment: Fragment, t: int) -> float:
+    """What an update of the Habitat program minimises: rollout_storage.py's `sample_triplet` at index t."""
+    rows = [as_tensors({k: v[i] for k, v in fragment.observations.items()}) for i in (t, t + 1)]
+    if expression.startswith(("rnd", "noveld")):  # rnd_trainer.py, noveld_trainer.py: the state before the action
+        inputs = rows[0] if model._encoder is None else model._encoder._encoder(rows[0])
+        return float((model._predictor(inputs) - model._target(inputs)).square().mean())
+    encoder = model._encoder if expression == "e3b" else model._networks["encoder"]
+    head = model._head if expression == "e3b" else model._networks["inverse"]
+    logits = head(torch.cat([encoder(r) for r in rows], dim=-1))
+    chosen = logits.log_softmax(-1)[torch.arange(fragment.num_envs), torch.from_numpy(fragment.action[t])]
+    return -float(chosen.mean())
+
+
+@pytest.mark.parametrize("expression", ["e3b", "icm", "rnd", "noveld", "rnd(networks=shared)"])
 def test_one_habitat_update_takes_one_random_step_of_all_envs_across_episode_ends(expression: str) -> None:
     bonus, setting = built(expression, "habitat")
-    (model,) = setting.models.values()
+    model = list(setting.models.values())[-1]
     (fragment,) = cut(12, seed=4, envs=5)
-    key = {"e3b": "inverse_dynamics_loss", "icm": "inverse_loss"}[expression]
+    key = {"e3b": "inverse_dynamics_loss", "icm": "inverse_loss"}.get(expression, "predictor_loss")
     seen = set()
     for _ in range(12):
-        encoder = model._encoder if expression == "e3b" else model._networks["encoder"]
-        head = model._head if expression == "e3b" else model._networks["inverse"]
         with torch.no_grad():
-            losses = []
-            for t in range(12):
-                rows = [as_tensors({k: v[i] for k, v in fragment.observations.items()}) for i in (t, t + 1)]
-                logits = head(torch.cat([encoder(r) for r in rows], dim=-1))
-                chosen = logits.log_softmax(-1)[torch.arange(5), torch.from_numpy(fragment.action[t])]
-                losses.append(-float(chosen.mean()))
+            losses = [loss_of_step(model, expression, fragment, t) for t in range(12)]
         setting.again()
         loss = bonus.learn(fragment)[key]
-        (step,) = [t for t, each in enumerate(losses) if each == pytest.approx(loss, rel=1e-5)]
+        step = min(range(12), key=lambda t: abs(losses[t] - loss))
+        assert losses[step] == pytest.approx(loss, rel=1e-5)
         seen.add(step)
     assert len(seen) > 4
     assert fragment.first[1:-1].any()
 
 
-def test_the_random_steps_are_saved() -> None:
+@pytest.mark.parametrize("expression", ["e3b", "rnd"])
+def test_the_random_steps_are_saved(expression: str) -> None:
     (fragment,) = cut(20)
-    one, first = built("e3b", "habitat")
-    other, second = built("e3b", "habitat")
+    one, first = built(expression, "habitat")
+    other, second = built(expression, "habitat")
     one.learn(fragment)
     second.load_state_dict(first.state_dict())
     first.again()
