@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from io import StringIO
 
 from bonuslab.platform.report.comparison import Cell
+from bonuslab.platform.report.drawing import wrapped
 from bonuslab.platform.report.paper_numbers import PaperResult
 from bonuslab.platform.report.statistics import Estimate
 
@@ -72,17 +73,23 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def latex_table(header: Sequence[str], rows: Iterable[Sequence[str]], note: str) -> str:
     """A booktabs table of plain texts, bold where a text is between `**`; `note` is its caption.
 
-    A table wider than the line is scaled down to it.
+    Long names take several lines; a table that is still wider than the line is scaled down to it.
     """
-    head, *body = (" & ".join(latex(text) for text in row) + r" \\" for row in (header, *rows))
+    head, *body = (" & ".join(map(_cell, row)) + r" \\" for row in (header, *rows))
     before = [
         f"% {note}",
         r"% needs \usepackage{booktabs,graphicx}",
-        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+        r"\noindent\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
         rf"\begin{{tabular}}{{@{{}}l{'c' * (len(header) - 1)}@{{}}}}",
     ]
     lines = [*before, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}}"]
     return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    lines = [latex(line) for line in wrapped(text).split("\n")]
+    stacked = r" \\ ".join(lines)
+    return rf"\begin{{tabular}}[t]{{@{{}}l@{{}}}}{stacked}\end{{tabular}}" if len(lines) > 1 else stacked
 
 
 def latex(text: str) -> str:

@@ -21,7 +21,7 @@ from bonuslab.platform.report import drawing, figures
 from bonuslab.platform.report.analysis import Analysis
 from bonuslab.platform.report.data_files import data_files
 from bonuslab.platform.report.drawing import Figure, Panel, wrapped
-from bonuslab.platform.report.tables import latex, latex_table, number
+from bonuslab.platform.report.tables import number
 from bonuslab.platform.report.trial_results import load
 from bonuslab.platform.report.write import write_report
 from bonuslab.platform.run.folder import GridFolder, TrialDescription
@@ -222,23 +222,6 @@ def test_command(
     assert "there is no run" in capsys.readouterr().err
 
 
-def test_latex_is_escaped() -> None:
-    assert latex("a_b & 50% of e3b * rnd") == r"a\_b \& 50\% of e3b * rnd"
-    assert latex("|C| = ∞, 0.5 ± −0.1") == r"$|\mathcal{C}| = \infty$, 0.5 $\pm$ $-$0.1"
-    assert latex("**0.9**") == r"\textbf{0.9}"
-    lines = latex_table(("task", "e3b"), [("x", "1")], "note").splitlines()
-    assert lines[2:] == [
-        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
-        r"\begin{tabular}{@{}lc@{}}",
-        r"\toprule",
-        r"task & e3b \\",
-        r"\midrule",
-        r"x & 1 \\",
-        r"\bottomrule",
-        r"\end{tabular}}",
-    ]
-
-
 def test_long_names_have_line_breaks() -> None:
     assert wrapped("e3b + 100 * noveld") == "e3b + 100 * noveld"
     product = "count.episodic(feature=message) * count.global(feature=message)"
@@ -262,13 +245,6 @@ def test_numbers_are_short() -> None:
         "12.3",
         "1,234",
     ]
-
-
-def test_latex_has_no_row_twice(rich_page: Path) -> None:
-    lines = (rich_page.parent / "tables" / "aggregates.tex").read_text().splitlines()
-    rows = [line for line in lines if line.endswith(r"\\")]
-    assert len(rows) == len(set(rows)) == 1 + 5 + 1  # a header, five bonuses, and the scope that has two of them
-    assert any(line.startswith("all episodic &") for line in rows)
 
 
 @pytest.mark.parametrize("runs", [3, 5])
