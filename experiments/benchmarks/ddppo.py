@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import statistics
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -20,7 +23,8 @@ from bonuslab.experiments.benchmarks.habitat_projection import (
     network_cost,
 )
 from bonuslab.experiments.benchmarks.measurement import Measurement
-from bonuslab.experiments.benchmarks.timing import trained_per_second
+from bonuslab.experiments.benchmarks.process_memory import tree_cpu_seconds
+from bonuslab.experiments.benchmarks.timing import WARM_UP_TURNS
 from bonuslab.experiments.benchmarks.worker_simulation import Job, Network, simulate, speed_up
 
 TASK, PIXELS = "MultiRoom-N6-Lava", "Apartments-64"
@@ -29,39 +33,51 @@ SIMULATED = (8, 32, 128)
 
 def run(quick: bool) -> list[Measurement]:
     """Measure, simulate and project; of measured scaling, a ratio of 1 is perfect."""
-    return [*_measured(4.0 if quick else 30.0), *_simulated(rollouts=6 if quick else 60), *_projected()]
+    return [*_measured(*((3, 2) if quick else (12, 5))), *_simulated(rollouts=6 if quick else 60), *_projected()]
 
 
-def _measured(seconds: float) -> list[Measurement]:
-    """Weak scaling fixes the envs per worker, strong scaling the total."""
+def _measured(updates: int, turns: int) -> list[Measurement]:
+    """One worker per core beside a single worker with as many envs, in turns.
+
+    CPU time is that of all processes, Ray's own among them: other load on the machine does not count.
+    """
     cores = os.cpu_count() or 1
     envs = LAPTOP.values.num_envs_per_env_runner
-    ray.init("local", num_cpus=cores, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+    ray.init("local", num_cpus=cores + 1, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
     try:
-        one = _speed(1, envs, seconds)
-        single = _speed(1, envs * cores, seconds)
-        many = _speed(cores, envs, seconds)
+        with _training(cores, envs) as many, _training(1, envs * cores) as single:
+            pairs = [(_turn(many, updates), _turn(single, updates)) for _ in range(turns)]
     finally:
         ray.shutdown()
-    return [
-        Measurement(
-            f"weak scaling: {cores} workers × {envs} envs; peer: {cores} × one worker",
-            many,
-            cores * one,
-            "steps/s",
-            True,
-        ),
-        Measurement(
-            f"strong scaling: {cores} workers, {envs * cores} envs; peer: one worker", many, single, "steps/s", True
-        ),
-    ]
+    rows = []
+    for name, unit, number in (("CPU per step", "µs", 0), ("steps per second", "steps/s", 1)):
+        ours, peer = (statistics.median(turn[side][number] for turn in pairs) for side in (0, 1))
+        title = f"{cores} workers × {envs} envs, {name}; peer: one worker × {envs * cores} envs"
+        rows.append(Measurement(title, ours, peer, unit, number == 1))
+    return rows
 
 
-def _speed(workers: int, envs: int, seconds: float) -> float:
+@contextmanager
+def _training(workers: int, envs: int) -> Iterator[Any]:
     config = DDPPOConfig().environment(TASK).debugging(seed=0, log_level="ERROR").apply(LAPTOP.values)
-    DDPPOResources(workers).configure(config).bonus("e3b * rnd").reporting(min_time_s_per_iteration=1)
-    config.env_runners(num_envs_per_env_runner=envs)
-    return trained_per_second(f"{workers} workers × {envs} envs", config.build_algo, seconds)
+    DDPPOResources(workers).configure(config).bonus("e3b * rnd").reporting(min_time_s_per_iteration=0)
+    algorithm = config.env_runners(num_envs_per_env_runner=envs).build_algo()
+    try:
+        for _ in range(WARM_UP_TURNS):
+            algorithm.train()
+        yield algorithm
+    finally:
+        algorithm.stop()
+
+
+def _turn(algorithm: Any, updates: int) -> tuple[float, float]:
+    """CPU µs per step, and steps per second."""
+    cpu, steps, started = tree_cpu_seconds(os.getpid()), algorithm.env_steps, time.perf_counter()
+    for _ in range(updates):
+        algorithm.train()
+    seconds, cpu = time.perf_counter() - started, tree_cpu_seconds(os.getpid()) - cpu
+    steps = algorithm.env_steps - steps
+    return 1e6 * cpu / steps, steps / seconds
 
 
 def _simulated(rollouts: int) -> list[Measurement]:
