@@ -30,6 +30,7 @@ __all__ = [
     "collecting_missing",
     "default_preset",
     "find",
+    "is_missing",
     "make_held_out_vector_env",
     "make_vector_env",
     "observation_space",
@@ -96,6 +97,11 @@ def collecting_missing() -> Iterator[dict[str, None]]:
         yield _missing.get()
     finally:
         _missing.reset(token)
+
+
+def is_missing() -> bool:
+    """Whether something was found missing in the context of `collecting_missing`."""
+    return bool(_missing.get())
 
 
 def default_preset(name: str | MakeEnv) -> str:

@@ -82,8 +82,8 @@ def names_of(kind: Kind) -> list[str]:
 
 
 def all_names() -> list[str]:
-    """All names that can be listed, for completion."""
-    return [name for kind in KINDS if kind.installed for name in names_of(kind)]
+    """All names that can be listed, for completion; HM3D's also without habitat-sim, since its plans need none."""
+    return [name for kind in KINDS if kind.installed or kind.name == "HM3D" for name in names_of(kind)]
 
 
 def _names(kind: str) -> Iterator[str]:

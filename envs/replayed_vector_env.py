@@ -63,6 +63,28 @@ class ReplayableEpisode(Protocol):
         ...
 
 
+class RecordedActions:
+    """What episodes have in common whose context and actions, a byte each, determine everything."""
+
+    context: int | None
+    status: Any
+    limit: int
+    max_steps: int
+    _actions: bytearray
+
+    @property
+    def length(self) -> int:
+        """Steps taken so far."""
+        return len(self._actions)
+
+    def get_state(self) -> dict[str, Any] | None:
+        """Context and actions so far; None before the first episode."""
+        if self.context is None:
+            return None
+        state = {"context": self.context, "actions": bytes(self._actions), "status": self.status}
+        return state if self.limit == self.max_steps else state | {"limit": self.limit}
+
+
 class ReplayedVectorEnv(ABC):
     """Steps N replayable episodes; see `bonuslab.envs.vector_env.VectorEnv`."""
 
@@ -162,6 +184,10 @@ class ReplayedVectorEnv(ABC):
         """Whether an ended episode was cut short rather than terminated."""
         return episode.status == "step_limit"
 
+    def _has_less_time(self, episode: Any) -> bool:
+        """Whether the step limit of this episode is shorter than others'."""
+        return bool(episode.limit != episode.max_steps)
+
     def _metrics(self, episode: Any) -> dict[str, float]:
         """Additional metrics of a finished episode."""
         return {}
@@ -181,6 +207,7 @@ class ReplayedVectorEnv(ABC):
             end_status=episode.status,
             final_observation={key: array.copy() for key, array in episode.observation.items()},
             metrics=self._metrics(episode),
+            had_less_time=self._has_less_time(episode),
         )
 
     @contextmanager

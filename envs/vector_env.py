@@ -16,7 +16,7 @@ Observations = dict[str, np.ndarray]
 
 
 SHORTENED = "shortened"
-"""`end_status` of an env's first episode if it was cut short only to start envs at different times; not counted."""
+"""`end_status` of an env's first episode if it was cut short only to start envs at different times."""
 TRUNCATIONS = ("step_limit", SHORTENED, "simulator_died")
 """Every `end_status` that is no part of the task."""
 
@@ -41,6 +41,9 @@ class FinishedEpisode:
     """Additional metrics of the episode, such as coverage; results report their means."""
     seen: dict[str, frozenset[int]] = field(default_factory=dict)
     """What the vector env has seen so far, such as `rooms`; results count the union over all runners, `rooms_ever`."""
+    had_less_time: bool = False
+    """Whether its limit was shortened to start envs at different times. Results leave it out even if it was won in
+    time: those that were not could still have been."""
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ import numpy as np
 from bonuslab.envs.errors import unknown
 from bonuslab.envs.gym.actions import ActionLayout
 from bonuslab.envs.gym.observations import ObservationLayout
-from bonuslab.envs.vector_env import EnvError, Observations
+from bonuslab.envs.vector_env import SHORTENED, EnvError, Observations
 
 WON: Final = ("auto", "success", "reward", "never")
 """What counts as a win: `info["is_success"]` or `info["success"]`; a positive reward at the terminal step; nothing.
@@ -40,9 +40,11 @@ class GymEpisode:
         self.context: int | None = None
         self.total_reward = 0.0
         self.status = "unstarted"
-        """Then `running`, `won`, `terminated` or `step_limit`."""
+        """Then `running`, `won`, `terminated`, `step_limit` or `shortened`."""
         self.truncated = False
         """Whether the episode was cut short, which a won one can be, too."""
+        self.limit: int | None = None
+        """Steps after which this episode is shortened; None: it has the environment's own limit."""
         self.restarted = False
         """Whether `set_state` began a new episode, because the replay was not the same."""
         self._name = name
@@ -58,8 +60,9 @@ class GymEpisode:
         """Steps so far."""
         return len(self._taken)
 
-    def begin(self, context: int) -> None:
-        """Start a new episode."""
+    def begin(self, context: int, limit: int | None = None) -> None:
+        """Start a new episode, of at most `limit` steps."""
+        self.limit = limit
         self.context, self.status = context, "unstarted"  # until the environment has started
         result = self.env.reset(seed=context)
         if not isinstance(result, tuple) or len(result) != 2:
@@ -84,6 +87,8 @@ class GymEpisode:
             self.truncated = not terminated
             is_win = self._is_win(value, bool(terminated), info)
             self.status = "won" if is_win else "terminated" if terminated else "step_limit"
+        elif self.length == self.limit:
+            self.truncated, self.status = True, SHORTENED
         return value
 
     def _is_win(self, reward: float, terminated: bool, info: dict[str, Any]) -> bool:
@@ -109,14 +114,15 @@ class GymEpisode:
         """Context, actions and the latest observation; None before the first episode."""
         if self.context is None:
             return None
-        return {"context": self.context, "actions": np.array(self._taken, np.int64), "observation": self._copy()}
+        state = {"context": self.context, "actions": np.array(self._taken, np.int64), "observation": self._copy()}
+        return state if self.limit is None else state | {"limit": self.limit}
 
     def set_state(self, state: dict[str, Any] | None) -> None:
         """Replay the actions of `state`; where that leads elsewhere, begin the context's episode anew."""
         self.restarted = False
         if state is None:
             return
-        self.begin(state["context"])
+        self.begin(state["context"], state.get("limit"))
         for action in state["actions"].tolist():
             if self.status != "running":
                 break
@@ -131,6 +137,13 @@ class GymEpisode:
 
     def _copy(self) -> Observations:
         return {key: array.copy() for key, array in self.observation.items()}
+
+
+def step_limit(env: gym.Env[Any, Any]) -> int | None:
+    """The environment's limit, where it has one: `TimeLimit`'s or MiniGrid's `max_steps`."""
+    names = [name for name in ("_max_episode_steps", "max_steps") if env.has_wrapper_attr(name)]
+    limits = [env.get_wrapper_attr(name) for name in names]
+    return min((limit for limit in limits if isinstance(limit, int)), default=None)
 
 
 def check_won(won: object) -> str:

@@ -17,7 +17,7 @@ from bonuslab.envs.gym.making import OWN_SETTINGS, Maker, find_maker
 from bonuslab.envs.gym.observations import ObservationLayout
 from bonuslab.envs.gym.registry import MakeEnv, name_of
 from bonuslab.envs.gym.vector_env import GymVectorEnv
-from bonuslab.envs.vector_env import EnvError, VectorEnv
+from bonuslab.envs.vector_env import VectorEnv
 
 _MAX_CHECKED = 1000
 
@@ -25,7 +25,7 @@ _MAX_CHECKED = 1000
 class GymFamily:
     """Every Gymnasium environment with discrete actions; see `envs.family.Family`.
 
-    Settings that are not `max_episode_steps` or `won` are keyword arguments of the environment.
+    Settings that are not `max_episode_steps`, `won` or `stagger` are keyword arguments of the environment.
     """
 
     name = "gym"
@@ -49,6 +49,7 @@ class GymFamily:
         parse_count(settings.get("contexts"))
         own = _own(settings)
         check_won(maker.won(own))
+        maker.stagger(own)
         key = _key(maker, own)
         if key in self._checked:  # a grid has many trials of one environment
             return
@@ -78,7 +79,7 @@ class GymFamily:
         maker = _maker(name)
         try:
             env = maker.make({})
-        except (InvalidInput, EnvError):
+        except InvalidInput:
             return [str(action) for action in range(MAX_ACTIONS)]
         try:
             return ActionLayout(maker.name, env.action_space).names(env)

@@ -6,6 +6,7 @@ import inspect
 import os
 import re
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,12 +17,11 @@ from typing import Any
 
 import gymnasium as gym
 
-from bonuslab.envs.errors import InvalidInput, check_integer, unknown
+from bonuslab.envs.errors import InvalidInput, check_flag, check_integer, unknown
 from bonuslab.envs.extras import missing
 from bonuslab.envs.gym.registry import USER_ENVIRONMENTS
-from bonuslab.envs.vector_env import EnvError
 
-OWN_SETTINGS = ("max_episode_steps", "won")
+OWN_SETTINGS = ("max_episode_steps", "won", "stagger")
 """Settings that are ours; all others are keyword arguments of the environment."""
 _QUIET_PYGAME = {"SDL_AUDIODRIVER": "dummy", "SDL_VIDEODRIVER": "dummy", "PYGAME_HIDE_SUPPORT_PROMPT": "1"}
 """Environment variables of pygame, which draws CartPole: without them it complains of missing sound and screens."""
@@ -30,6 +30,8 @@ gym.register(
     entry_point="bonuslab.envs.gym.stateless_cartpole:StatelessCartPole",
     max_episode_steps=500,  # as CartPole-v1
 )
+_RLLIB_PARAMETERS = (("config",), ("env_config",), ("env_context",))
+"""Parameters of a class or function that, as RLlib's do, takes all settings in one dictionary."""
 _PACKAGES = {"minigrid-": "minigrid", "babyai-": "minigrid"}
 """Packages that register ids when they are imported, by how those ids begin."""
 
@@ -45,10 +47,17 @@ class Maker:
     target: Callable[..., Any] | None = None
     """The class or function that receives the keyword arguments, where it is known."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    any_setting: bool = False
+    """Whether settings reach the environment in one dictionary, which may have any."""
 
     def won(self, settings: Mapping[str, Any]) -> Any:
         """The setting `won`; see `bonuslab.envs.gym.episode.WON`."""
         return {"won": "auto", **self.defaults, **settings}["won"]
+
+    def stagger(self, settings: Mapping[str, Any]) -> bool | None:
+        """The setting `stagger`; None where it is not given."""
+        given = {**self.defaults, **settings}.get("stagger")
+        return None if given is None else check_flag("stagger", given)
 
     def make_drawing(self, settings: Mapping[str, Any]) -> gym.Env[Any, Any]:
         """An environment that draws RGB pictures, if it can."""
@@ -58,14 +67,15 @@ class Maker:
                 os.environ.setdefault(variable, value)
             try:
                 return self.make({**settings, "render_mode": "rgb_array"})
-            except (InvalidInput, EnvError):
+            except InvalidInput:
                 pass  # most likely it does not know the setting; any other reason is found again
         return self.make(settings)
 
     def make(self, settings: Mapping[str, Any]) -> gym.Env[Any, Any]:
         """An environment."""
         chosen = {**self.defaults, **settings}
-        chosen.pop("won", None)
+        for name in ("won", "stagger"):
+            chosen.pop(name, None)
         limit = chosen.pop("max_episode_steps", None)
         if limit is not None:
             check_integer("max_episode_steps", limit, 1)
@@ -76,24 +86,24 @@ class Maker:
             given = ", ".join(f"{name}={value!r}" for name, value in chosen.items())
             raise InvalidInput(f"{self.name} cannot be made with ({given}): {type(error).__name__}: {error}") from error
         except Exception as error:
-            raise EnvError(f"{self.name} raised {type(error).__name__} when it was made: {error}") from error
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            raise InvalidInput(
+                f"{self.name} raised {type(error).__name__} when it was made: {error} ({place.filename}:{place.lineno})"
+            ) from error
         if not isinstance(env, gym.Env):
             raise InvalidInput(f"{self.name} made a {type(env).__name__}, which is no gymnasium.Env")
+        for space in ("observation_space", "action_space"):
+            if not isinstance(getattr(env, space, None), gym.Space):
+                raise InvalidInput(f"{self.name} has no {space}; set it to a space of gymnasium.spaces")
         return env
 
     def _refuse_unknown(self, settings: Mapping[str, Any]) -> None:
-        parameters = self._parameters()
-        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        parameters = _parameters(self.target)
+        if self.any_setting or any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
             return
         for name in settings:
             if self.target is not None and name not in parameters:
                 raise unknown("environment setting", name, [*parameters, *OWN_SETTINGS])
-
-    def _parameters(self) -> Mapping[str, inspect.Parameter]:
-        try:
-            return inspect.signature(self.target).parameters if self.target is not None else {}
-        except (TypeError, ValueError):
-            return {}
 
 
 def find_maker(name: str) -> Maker | None:
@@ -110,7 +120,7 @@ def find_registered(name: str) -> Maker | None:
     if name not in USER_ENVIRONMENTS:
         return None
     known = USER_ENVIRONMENTS[name]
-    return Maker(name, partial(_build, known.make), known.make, known.settings)
+    return _users_maker(name, known.make, known.settings)
 
 
 def find_gymnasium(name: str) -> Maker | None:
@@ -149,7 +159,7 @@ def _find_imported(name: str) -> Maker | None:
         target = getattr(target, part, None)
     if not callable(target):
         raise unknown("environment", name, [f"{module_name}:{each}" for each in _public(sys.modules[module_name])])
-    return Maker(name, partial(_build, target), target)
+    return _users_maker(name, target, {})
 
 
 def find_rllib(name: str) -> Maker | None:
@@ -160,14 +170,28 @@ def find_rllib(name: str) -> Maker | None:
 
     if not _global_registry.contains(ENV_CREATOR, name):
         return None
-    creator = _global_registry.get(ENV_CREATOR, name)
+    return Maker(name, partial(_build, partial(_make_from_dictionary, _global_registry.get(ENV_CREATOR, name))))
 
-    def make(**settings: Any) -> gym.Env[Any, Any]:
-        from ray.rllib.env.env_context import EnvContext
 
-        return creator(EnvContext(settings, worker_index=0))
+def _users_maker(name: str, target: Callable[..., Any], defaults: Mapping[str, Any]) -> Maker:
+    if tuple(_parameters(target)) in _RLLIB_PARAMETERS:
+        return Maker(name, partial(_build, partial(_make_from_dictionary, target)), target, defaults, any_setting=True)
+    return Maker(name, partial(_build, target), target, defaults)
 
-    return Maker(name, partial(_build, make))
+
+def _make_from_dictionary(creator: Callable[..., gym.Env[Any, Any]], **settings: Any) -> gym.Env[Any, Any]:
+    if "ray.rllib" not in sys.modules:
+        return creator(settings)
+    from ray.rllib.env.env_context import EnvContext
+
+    return creator(EnvContext(settings, worker_index=0))
+
+
+def _parameters(target: Callable[..., Any] | None) -> Mapping[str, inspect.Parameter]:
+    try:
+        return {} if target is None else inspect.signature(target).parameters
+    except (TypeError, ValueError):
+        return {}
 
 
 def _gymnasium_maker(name: str, known: str) -> Maker:

@@ -22,7 +22,7 @@ class UserEnvironment:
 
     make: MakeEnv
     settings: dict[str, Any] = field(default_factory=dict)
-    """Defaults that a run may change: keyword arguments of `make`, `max_episode_steps`, `won`."""
+    """Defaults that a run may change: keyword arguments of `make`, `max_episode_steps`, `won`, `stagger`."""
 
 
 USER_ENVIRONMENTS: dict[str, UserEnvironment] = {}
@@ -32,7 +32,7 @@ USER_ENVIRONMENTS: dict[str, UserEnvironment] = {}
 def register_environment(name: str, make: M | None = None, **settings: Any) -> Any:
     """Make an environment known as `name`; without `make`, a decorator for a class or function.
 
-    `settings` are defaults of the environment: keyword arguments of `make`, `max_episode_steps` and `won`.
+    `settings` are defaults of the environment: keyword arguments of `make`, `max_episode_steps`, `won` and `stagger`.
     """
 
     def decorate(target: M) -> M:

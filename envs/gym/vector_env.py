@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -11,11 +12,11 @@ import numpy as np
 from bonuslab.envs.contexts import ContextCount, SeedContexts
 from bonuslab.envs.errors import check_integer
 from bonuslab.envs.gym.actions import ActionLayout
-from bonuslab.envs.gym.episode import GymEpisode
+from bonuslab.envs.gym.episode import GymEpisode, step_limit
 from bonuslab.envs.gym.making import Maker
 from bonuslab.envs.gym.observations import ObservationLayout
 from bonuslab.envs.replayed_vector_env import ReplayedVectorEnv
-from bonuslab.envs.vector_env import EnvError
+from bonuslab.envs.vector_env import EnvError, Observations, write_out
 
 
 class GymVectorEnv(ReplayedVectorEnv):
@@ -37,9 +38,14 @@ class GymVectorEnv(ReplayedVectorEnv):
         stream: int = 0,
         **settings: Any,
     ) -> None:
-        """`settings` are the environment's keyword arguments, `max_episode_steps` and `won`."""
+        """`settings` are the environment's keyword arguments, `max_episode_steps`, `won` and `stagger`.
+
+        `stagger` shortens the first episode of all envs but the last, so that episodes do not all end on the same step:
+        otherwise every batch shows one part of all episodes until the first wins. By default in MiniGrid, whose
+        episodes end at the limit or are won; never on held-out contexts.
+        """
         check_integer("num_envs", num_envs, 1)
-        won = maker.won(settings)
+        won, stagger = maker.won(settings), maker.stagger(settings)
         samplers = [
             SeedContexts(contexts, seed, held_out=held_out, stream=(stream, env_index)) for env_index in range(num_envs)
         ]
@@ -57,6 +63,9 @@ class GymVectorEnv(ReplayedVectorEnv):
                 maker.name, made.pop() if made else maker.make(settings), observations, self._layout, buffers, won
             ),
         )
+        first = self._episodes[0].env
+        self._stagger = (hasattr(first.unwrapped, "max_steps") if stagger is None else stagger) and not held_out
+        self._limit = step_limit(first)
         self.resumes_exactly = self._probe()
         """Whether the same seed and actions give the same episode, as far as is known."""
 
@@ -65,11 +74,23 @@ class GymVectorEnv(ReplayedVectorEnv):
         """[N] bool: envs whose episode `set_state` could not resume, and began anew."""
         return np.array([episode.restarted for episode in self._episodes])
 
+    def reset(self, out: Observations | None = None) -> Observations:
+        """Start a new episode in every env."""
+        super().reset()
+        if self._stagger and self._limit is not None:
+            for number, episode in enumerate(self._episodes, start=1):
+                limit = math.ceil(self._limit * number / self.num_envs)
+                episode.limit = None if number == self.num_envs else limit
+        return write_out(self._observations, out)
+
     def set_state(self, state: dict[str, Any], out: Any = None) -> Any:
         """Replay every episode; one whose replay differs begins anew (`restarted`)."""
         observations = super().set_state(state, out)
         self.resumes_exactly &= not self.restarted.any()
         return observations
+
+    def _has_less_time(self, episode: GymEpisode) -> bool:
+        return episode.limit is not None
 
     def _probe(self) -> bool:
         try:

@@ -9,6 +9,9 @@ from typing import Any, Final, TypeVar, cast
 
 import numba
 
+from bonuslab.envs.numba_cache import load_without_compiler
+
+load_without_compiler()
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _SOURCES: Final = hashlib.sha256(
     b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.rglob("*.py")))

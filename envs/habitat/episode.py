@@ -13,12 +13,13 @@ from bonuslab.envs.habitat.coverage import COVERAGES, Coverage, ReleasedCoverage
 from bonuslab.envs.habitat.sensors import compass, gps, write_depth
 from bonuslab.envs.habitat.simulator import Action, NavigableMap, Point, Pose, Scenes, SimulatorDied
 from bonuslab.envs.habitat.spaces import MAX_STEPS, check_flag, check_max_steps, observation_buffers
+from bonuslab.envs.replayed_vector_env import RecordedActions
 
 EndStatus = Literal["none", "running", "stopped", "step_limit", "shortened", "simulator_died"]
 """`stopped`: the agent took the stop action. `none`: no episode has started. `shortened`: see `SHORTENED`."""
 
 
-class HabitatEpisode:
+class HabitatEpisode(RecordedActions):
     """One episode at a time, without reward.
 
     By default, stop is a no-op, so that all episodes last 500 steps and coverage is compared over equal lengths. With
@@ -58,11 +59,6 @@ class HabitatEpisode:
         """The simulator's last message, if it has died."""
         self._actions = bytearray()
         self._depth = np.empty((size, size), np.float32)
-
-    @property
-    def length(self) -> int:
-        """Steps taken so far."""
-        return len(self._actions)
 
     @property
     def coverage(self) -> float:
@@ -107,13 +103,6 @@ class HabitatEpisode:
         except SimulatorDied as death:
             self.status, self.death = "simulator_died", str(death)
         return self.total_reward
-
-    def get_state(self) -> dict[str, Any] | None:
-        """Context and actions so far; None before the first episode."""
-        if self.context is None:
-            return None
-        state = {"context": self.context, "actions": bytes(self._actions), "status": self.status}
-        return state if self.limit == self.max_steps else state | {"limit": self.limit}
 
     def set_state(self, state: dict[str, Any] | None) -> None:
         """Replay the actions of `state` without rendering."""

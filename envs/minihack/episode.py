@@ -15,6 +15,7 @@ from bonuslab.envs.minihack.game import TIME, NetHackGame
 from bonuslab.envs.minihack.levels import Level
 from bonuslab.envs.minihack.randomness import Purpose, context_seed
 from bonuslab.envs.minihack.tasks import Task
+from bonuslab.envs.replayed_vector_env import RecordedActions
 
 EndStatus = Literal["running", "won", "died", "step_limit", "shortened", "aborted"]
 """`aborted`: the game stopped without the agent's death; no known level causes this."""
@@ -37,7 +38,7 @@ def _level(task: Task, context: int) -> Level:
     return task.levels.build(context)
 
 
-class MiniHackEpisode:
+class MiniHackEpisode(RecordedActions):
     """Plays the episodes of a task in one game. `begin` starts an episode on a context, `step` takes an action."""
 
     def __init__(
@@ -71,11 +72,6 @@ class MiniHackEpisode:
         self._winning_messages = task.winning_messages
         self._clock = self.game.blstats.data  # three times faster to read than the array
         self._actions = bytearray()
-
-    @property
-    def length(self) -> int:
-        """Steps taken so far."""
-        return len(self._actions)
 
     def begin(self, context: int, limit: int | None = None) -> None:
         """Start an episode of at most `limit` steps; context and actions determine all of it."""
@@ -163,13 +159,6 @@ class MiniHackEpisode:
             if inside and glyphs[row, column] in _CLOSED_DOORS:
                 return ord(direction)
         return None
-
-    def get_state(self) -> dict[str, Any] | None:
-        """Context and actions (a running game cannot be saved); None before the first episode."""
-        if self.context is None:
-            return None
-        state = {"context": self.context, "actions": bytes(self._actions), "status": self.status}
-        return state if self.limit == self.max_steps else state | {"limit": self.limit}
 
     def set_state(self, state: dict[str, Any] | None) -> None:
         """Replay the episode up to where `get_state` was called."""

@@ -8,25 +8,20 @@ SIGHUP. After a SIGKILL, the next process that starts a game removes it.
 from __future__ import annotations
 
 import atexit
-import contextlib
-import fcntl
 import multiprocessing
 import multiprocessing.util
 import os
 import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 from pathlib import Path
 from types import FrameType
 from typing import Final
 
 from bonuslab.envs.minihack.levels.compiler import package_folder
+from bonuslab.envs.scratch import ScratchFolder, memory_folder
 
-_PREFIX: Final = "bonuslab-games-"
-_UNFINISHED: Final = ".bonuslab-games-"
-_ALIVE: Final = "alive"
 _GAME_DATA: Final = ("dungeon", "quest.dat")
 _HIGH_SCORE_FILES: Final = ("record", "logfile", "xlogfile")
 
@@ -60,31 +55,17 @@ class GameDirectory:
             shutil.rmtree(self.path, ignore_errors=True)
 
 
-class _ProcessDirectory:
+class _ProcessDirectory(ScratchFolder):
     """The parent of all game directories of one process."""
 
     def __init__(self) -> None:
-        self._process = os.getpid()
-        base = _memory_folder()
-        _remove_abandoned(base)
-        unfinished = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=base))
-        # The lock shows that the owner is alive, even across containers that share /dev/shm but not process ids.
-        # The directory gets its final name only once locked, so that no other process takes it for abandoned.
-        self._lock = os.open(unfinished / _ALIVE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
-        self.path = base / unfinished.name.removeprefix(".")
-        unfinished.rename(self.path)
+        super().__init__("games", memory_folder())
         self._count = 0
         atexit.register(self.remove)
         if multiprocessing.parent_process() is not None:
             # multiprocessing children exit with os._exit, which skips atexit but not finalizers.
             multiprocessing.util.Finalize(None, self.remove, exitpriority=0)
         _archive_game_data(self.path / "nhdat")
-
-    @property
-    def is_mine(self) -> bool:
-        """Whether this process made it; a forked child must not remove it."""
-        return os.getpid() == self._process
 
     def new_game(self) -> GameDirectory:
         path = self.path / str(self._count)
@@ -96,10 +77,6 @@ class _ProcessDirectory:
             # Every game appends to these; as real files they would fill memory.
             (path / name).symlink_to(os.devnull)
         return GameDirectory(path)
-
-    def remove(self) -> None:
-        if self.is_mine:
-            shutil.rmtree(self.path, ignore_errors=True)
 
 
 _current: _ProcessDirectory | None = None
@@ -114,25 +91,6 @@ def new_game_directory() -> GameDirectory:
             _current = _ProcessDirectory()
             _clean_up_on_signals()
         return _current.new_game()
-
-
-def _memory_folder() -> Path:
-    shared_memory = Path("/dev/shm")
-    if shared_memory.is_dir() and os.access(shared_memory, os.W_OK | os.X_OK):
-        return shared_memory
-    return Path(tempfile.gettempdir())
-
-
-def _remove_abandoned(base: Path) -> None:
-    """Remove the directories of processes that were killed."""
-    for path in base.glob(f"{_PREFIX}*"):
-        with contextlib.suppress(OSError):
-            lock = os.open(path / _ALIVE, os.O_RDWR | os.O_CLOEXEC)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # OSError: its owner is alive
-                shutil.rmtree(path, ignore_errors=True)
-            finally:
-                os.close(lock)
 
 
 def _archive_game_data(archive: Path) -> None:

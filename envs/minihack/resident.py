@@ -224,8 +224,7 @@ def _load_own_copy(directory: Path) -> ctypes.PyDLL:
     copy = os.memfd_create("bonuslab-nethack")
     link = directory / "libnethack.so"
     try:
-        with open(DLPATH, "rb") as source, open(copy, "wb", closefd=False) as target:
-            shutil.copyfileobj(source, target)
+        shutil.copyfile(DLPATH, f"/proc/self/fd/{copy}")  # within the kernel
         link.symlink_to(f"/proc/self/fd/{copy}")
         # Resolve every function now: the saved variables hold their addresses.
         library = ctypes.PyDLL(str(link), mode=os.RTLD_NOW | os.RTLD_LOCAL)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from os.path import expanduser
 from pathlib import Path
 from typing import Final
 
@@ -30,7 +31,7 @@ _CHECKERS: Final = 16
 
 def data_folder(data_path: str | Path | None = None) -> Path:
     """Habitat's `data` folder: the setting, HABITAT_DATA or `./data`."""
-    return Path(data_path or os.environ.get(DATA_VARIABLE) or "data").expanduser()
+    return Path(expanduser(data_path or os.environ.get(DATA_VARIABLE) or "data"))
 
 
 class HM3DScenes:

@@ -12,6 +12,9 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numba import njit, uint64
 
+from bonuslab.envs.numba_cache import load_without_compiler
+
+load_without_compiler()
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 SMALLEST_ROOM = 4

@@ -16,7 +16,6 @@ from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.gym import USER_ENVIRONMENTS, register_environment
 from bonuslab.envs.gym.family import FAMILY
 from bonuslab.envs.gym.stateless_cartpole import StatelessCartPole
-from bonuslab.envs.vector_env import EnvError
 
 from .sample_envs import EverythingEnv, VectorEnv, make_maze
 
@@ -142,6 +141,20 @@ def test_rllibs_registered_names() -> None:
         _unregister_envs()
 
 
+@pytest.mark.parametrize("parameter", ["config", "env_config"])
+def test_classes_in_rllibs_manner_take_a_dictionary(parameter: str) -> None:
+    class DictionaryEnv(VectorEnv):
+        def __init__(self, config: Any) -> None:
+            self.action_space = gym.spaces.Discrete(config.get("actions", 2))
+
+    def make(env_config: Any) -> gym.Env:
+        return DictionaryEnv(env_config)
+
+    environment = DictionaryEnv if parameter == "config" else make
+    assert spaces_of(environment) == (["obs"], 2)
+    assert spaces_of(environment, actions=5, max_episode_steps=3) == (["obs"], 5)
+
+
 def test_settings_reach_the_environment_and_unknown_ones_are_refused() -> None:
     catalogue.check_settings("CartPole-v1", contexts="3", sutton_barto_reward=True, max_episode_steps=9)
     envs = catalogue.make_vector_env("CartPole-v1", 1, sutton_barto_reward=True, max_episode_steps=2)
@@ -155,6 +168,7 @@ def test_settings_reach_the_environment_and_unknown_ones_are_refused() -> None:
     for settings, message in (
         ({"sutton_barto": True}, "unknown environment setting 'sutton_barto'; did you mean sutton_barto_reward"),
         ({"max_episode_steps": 0}, "max_episode_steps 0"),
+        ({"stagger": "yes"}, "stagger 'yes' cannot be used; allowed: true, false"),
         ({"won": "luck"}, "unknown value of won 'luck'"),
         ({"contexts": "many"}, "contexts 'many'"),
     ):
@@ -172,8 +186,13 @@ def test_what_goes_wrong_when_an_environment_is_made() -> None:
     def picky(size: int) -> gym.Env:
         return VectorEnv()
 
-    with pytest.raises(EnvError, match=r"unready raised RuntimeError when it was made: no licence"):
+    class SpacelessEnv(gym.Env):
+        pass
+
+    with pytest.raises(InvalidInput, match=r"unready raised RuntimeError when it was made: no licence .*names\.py:\d"):
         catalogue.check_settings(unready)
+    with pytest.raises(InvalidInput, match=r"SpacelessEnv has no observation_space"):
+        catalogue.check_settings(SpacelessEnv)
     with pytest.raises(InvalidInput, match=r"nothing made a int, which is no gymnasium.Env"):
         catalogue.check_settings(nothing)
     with pytest.raises(InvalidInput, match=r"picky cannot be made with \(\): TypeError: .*'size'"):

@@ -39,7 +39,7 @@ def random_actions(envs: GymVectorEnv, steps: int, seed: int = 0) -> np.ndarray:
 @pytest.mark.parametrize("name", SOME)
 @pytest.mark.parametrize("contexts", [2, "inf"])
 def test_envs_give_what_an_environment_gives_alone(name: Any, contexts: int | str) -> None:
-    settings = {"contexts": contexts, "seed": 3, "max_episode_steps": 7}
+    settings = {"contexts": contexts, "seed": 3, "max_episode_steps": 7, "stagger": False}
     envs = make(name, stream=5, **settings)
     family = catalogue.find(name)
     alone = [family.make_env(name, stream=(5, index), **settings) for index in range(NUM_ENVS)]
@@ -274,3 +274,50 @@ def test_step_needs_reset_and_envs_are_counted() -> None:
         make("CartPole-v1").step([0] * NUM_ENVS)
     with pytest.raises(InvalidInput, match="num_envs 0"):
         make("CartPole-v1", 0)
+
+
+def played(envs: Any, steps: range, ends: dict[int, list[tuple[int, str]]]) -> None:
+    """Turn left, which never wins, and note when episodes end."""
+    for step in steps:
+        for ended in envs.step(np.zeros(4, int)).finished:
+            ends[ended.env_index].append((step, ended.end_status))
+
+
+def test_only_shortened_first_episodes_had_less_time() -> None:
+    envs = make("MiniGrid-MultiRoom-N6-v0", 2, max_steps=4)
+    envs.reset()
+    found = [(ended.env_index, ended.had_less_time) for _ in range(8) for ended in envs.step(np.zeros(2, int)).finished]
+    assert found == [(0, True), (1, False), (0, False), (1, False)]
+
+
+def test_minigrids_first_episodes_are_staggered_and_resume() -> None:
+    first: dict[int, list[tuple[int, str]]] = {n: [] for n in range(4)}
+    envs = make("MiniGrid-MultiRoom-N6-v0", 4, max_steps=20)
+    envs.reset()
+    played(envs, range(1, 13), first)
+    copy = make("MiniGrid-MultiRoom-N6-v0", 4, max_steps=20)
+    copy.set_state(envs.get_state())
+    assert first == {0: [(5, "shortened")], 1: [(10, "shortened")], 2: [], 3: []}
+    for which in (envs, copy):
+        ends: dict[int, list[tuple[int, str]]] = {n: [] for n in range(4)}
+        played(which, range(13, 27), ends)
+        assert ends == {0: [(25, "step_limit")], 1: [], 2: [(15, "shortened")], 3: [(20, "step_limit")]}
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "ends_together"),
+    [
+        ("MiniGrid-MultiRoom-N6-v0", {"max_steps": 8, "held_out": True}, True),
+        ("MiniGrid-MultiRoom-N6-v0", {"max_steps": 8, "stagger": False}, True),
+        ("Acrobot-v1", {"max_episode_steps": 8}, True),
+        ("Acrobot-v1", {"max_episode_steps": 8, "stagger": True}, False),
+    ],
+)
+def test_other_environments_are_staggered_on_request(name: str, settings: Any, ends_together: bool) -> None:
+    ends: dict[int, list[tuple[int, str]]] = {n: [] for n in range(4)}
+    envs = make(name, 4, **settings)
+    envs.reset()
+    played(envs, range(1, 9), ends)
+    statuses = ["step_limit" if ends_together else "shortened"] * 3
+    steps = [8, 8, 8] if ends_together else [2, 4, 6]
+    assert [ends[n] for n in range(4)] == [[end] for end in zip(steps, statuses, strict=True)] + [[(8, "step_limit")]]

@@ -110,9 +110,9 @@ def test_staggered_episodes_end_one_after_another(make: Any) -> None:
     for _ in range(8):
         step = envs.step([1, 1])
         ends.append(np.flatnonzero(step.truncated).tolist())
-        how += [episode.end_status for episode in step.finished]
+        how += [(episode.end_status, episode.had_less_time) for episode in step.finished]
     assert ends == [[], [0], [], [1], [], [0], [], [1]]
-    assert how == ["shortened", "step_limit", "step_limit", "step_limit"]  # results leave the shortened one out
+    assert how == [("shortened", True), *[("step_limit", False)] * 3]
 
 
 def test_staggered_episodes_resume(make: Any) -> None:

@@ -78,3 +78,15 @@ def test_staggered_envs_end_their_first_episodes_one_after_another_and_resume() 
         2: [(15, "shortened")],
         3: [(20, "step_limit")],
     }
+
+
+def test_a_shortened_episode_had_less_time_even_if_it_was_won() -> None:
+    envs = MiniHackVectorEnv("MultiRoom-N2-S4", 16, seed=1, stagger=True)
+    envs.reset()
+    rng = np.random.default_rng(0)
+    actions = len(envs.task.keys)
+    ended = [found for _ in range(80) for found in envs.step(rng.integers(actions, size=16)).finished]
+    first = {found.env_index: found for found in reversed(ended)}
+    assert all(first[index].had_less_time == (index < 15) for index in range(16))
+    assert {first[index].end_status for index in range(15)} >= {"won", "shortened"}
+    assert sum(found.had_less_time for found in ended) == 15

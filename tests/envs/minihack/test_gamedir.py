@@ -16,9 +16,10 @@ from bonuslab.envs.minihack.gamedir import new_game_directory
 PREAMBLE = """
 import os, pathlib, signal, sys, time
 from bonuslab.envs.minihack import make
+from bonuslab.envs import scratch
 from bonuslab.envs.minihack import gamedir
 if sys.argv[1:]:
-    gamedir._memory_folder = lambda: pathlib.Path(sys.argv[1])
+    scratch.memory_folder = gamedir.memory_folder = lambda: pathlib.Path(sys.argv[1])
 env = make("MultiRoom-N2")
 env.reset(seed=0)
 def report():
