@@ -29,6 +29,10 @@ class PolicyModule(TorchRLModule):
             num_values=self.model_config.get("num_values", 1),
         )
 
+    def train(self, mode: bool = True) -> PolicyModule:
+        """RLlib calls this before each forward pass, and it visits every layer."""
+        return self if self.training == mode else super().train(mode)
+
     def get_initial_state(self) -> dict[str, torch.Tensor]:
         """RLlib's form of the recurrent state: [layers, hidden] each, without a batch dimension."""
         return {f"state_{number}": part[:, 0] for number, part in enumerate(self.network.initial_state(1))}

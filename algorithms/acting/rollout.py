@@ -10,6 +10,7 @@ import torch
 
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.networks import PolicyNetwork, PolicyOutput, as_tensors
+from bonuslab.algorithms.networks.compiled_policy import policy_for_acting
 from bonuslab.envs.vector_env import FinishedEpisode, VectorEnv
 
 State = tuple[torch.Tensor, ...]
@@ -56,6 +57,7 @@ class Rollout:
     ) -> tuple[Fragment, list[FinishedEpisode]]:
         """Play `num_steps` steps in every env, or fewer if `stop` returns True."""
         T, N = num_steps, self._envs.num_envs
+        self._policy = policy_for_acting(self.network)
         rows = {key: np.empty((T + 1, *value.shape), value.dtype) for key, value in self._observations.items()}
         for key, value in self._observations.items():
             rows[key][0] = value
@@ -154,7 +156,7 @@ class Rollout:
     def _act(self, observations: dict[str, np.ndarray], first: np.ndarray, state: State) -> PolicyOutput:
         """The network's output for one step, computed on its device."""
         device = self.network.policy_head.weight.device
-        return self.network.act(
+        return self._policy.act(
             as_tensors(observations, device), torch.as_tensor(first, device=device), tuple(x.to(device) for x in state)
         )
 

@@ -28,7 +28,7 @@ from bonuslab.algorithms.acting.rollout import Rollout, Stop
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.learning.no_compile import no_inductor
 from bonuslab.envs.catalogue import make_vector_env
-from bonuslab.envs.vector_env import SHORTENED, TRUNCATIONS, FinishedEpisode
+from bonuslab.envs.vector_env import TRUNCATIONS, FinishedEpisode
 
 STREAMS_PER_INCARNATION = 1_000_003
 """More than the number of runners, so no two incarnations of any two runners share a random stream."""
@@ -143,8 +143,9 @@ class FragmentRunner(EnvRunner, Checkpointable):
         self.num_env_steps_sampled_lifetime += steps
         self.metrics.log_value(NUM_ENV_STEPS_SAMPLED, steps, reduce="sum")
         self.metrics.log_value(NUM_ENV_STEPS_SAMPLED_LIFETIME, steps, reduce="lifetime_sum", with_throughput=True)
-        self.metrics.log_value(NUM_EPISODES, len(finished), reduce="sum")
-        self.metrics.log_value(NUM_EPISODES_LIFETIME, len(finished), reduce="lifetime_sum")
+        whole = [episode for episode in finished if not episode.had_less_time]
+        self.metrics.log_value(NUM_EPISODES, len(whole), reduce="sum")
+        self.metrics.log_value(NUM_EPISODES_LIFETIME, len(whole), reduce="lifetime_sum")
         self._episodes += [
             EpisodeSummary(
                 float(episode.total_reward),
@@ -153,8 +154,7 @@ class FragmentRunner(EnvRunner, Checkpointable):
                 dict(episode.metrics),
                 dict(episode.seen),
             )
-            for episode in finished
-            if episode.end_status != SHORTENED
+            for episode in whole
         ]
         for episode in finished:
             self._call(

@@ -1,10 +1,10 @@
-"""An adaptive combination: weights two bonuses and their product by their correlation with the return."""
+"""An adaptive combination: weights two bonuses and their product by what they did for the return."""
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from bonuslab.algorithms.bonuses.algebra.registry import register
 from bonuslab.algorithms.bonuses.algebra.setting import Setting
 from bonuslab.algorithms.bonuses.algebra.terms import Terms
 from bonuslab.algorithms.bonuses.e3b import E3B
+from bonuslab.algorithms.bonuses.memory.arm_bandit import ArmBandit
 from bonuslab.algorithms.bonuses.memory.episode_memory import EpisodeMemory
 from bonuslab.algorithms.bonuses.reward.normalise import RunningStd
 from bonuslab.algorithms.bonuses.rnd import RND
@@ -45,9 +46,11 @@ class Adaptive(Bonus):
         w = softmax(ρ / temperature),   ρ_k = the correlation of R_e and B_k,e over those episodes.
 
     An arm that pays more in episodes with higher returns guides the agent; one that pays for survival or at random
-    loses its weight. Every arm is computed at every step, so all arms learn from all episodes; a bandit would spend
-    envs on single arms, whose effects one shared policy could not separate anyway. Equal returns give equal weights.
-    σ_k is the standard deviation of all bonuses of arm k.
+    loses its weight. Every arm is computed at every step, so all arms learn from all episodes. Equal returns give equal
+    weights. σ_k is the standard deviation of all bonuses of arm k.
+
+    With `rule=bandit`, all envs are paid a single arm (w_k is 1 or 0) until `window` episodes have ended; see
+    `ArmBandit`.
     """
 
     first: Bonus = E3B()
@@ -60,6 +63,8 @@ class Adaptive(Bonus):
     """Difference in correlation that multiplies a weight by e."""
     discount: float = 0.99
     """γ of the discounted sums, ideally the agent's."""
+    rule: Literal["correlation", "bandit"] = "correlation"
+    """How the weights are found. `bandit` uses neither `temperature` nor `discount`."""
 
     learns_from_compute = True
     equation = (
@@ -91,6 +96,7 @@ class Adaptive(Bonus):
         self._sigmas = tuple(RunningStd() for _ in ARMS)
         self._running: EpisodeMemory[RunningEpisode | None] = EpisodeMemory(lambda: None)
         self._finished: deque[tuple[float, ...]] = deque(maxlen=self.window)
+        self._bandit = ArmBandit(len(ARMS), self.window)
         self._unseen: tuple[Array, Array] | None = None
         return self
 
@@ -109,13 +115,16 @@ class Adaptive(Bonus):
                 for sigma, arm in zip(self._sigmas, raw, strict=True):
                     sigma.update(arm)
                 self._finished.extend(map(tuple, finished.tolist()))
+                self._bandit.update(finished[:, 0].tolist())
             self._unseen = None
         weights = {f"weight_{arm}": float(weight) for arm, weight in zip(ARMS, self.weights, strict=True)}
         return self._terms.learn(fragment) | weights
 
     @property
     def weights(self) -> Array:
-        """[K]: weight of each arm, from the episodes in the window."""
+        """[K]: weight of each arm, from the episodes in the window or by the bandit."""
+        if self.rule == "bandit":
+            return np.eye(len(ARMS))[self._bandit.arm]
         return arm_weights(np.array(self._finished).reshape(-1, 1 + len(ARMS)), self.temperature)
 
     def state_dict(self) -> dict[str, Any]:

@@ -189,8 +189,17 @@ CLASSIC = preset(
     num_minibatches=2,
     entropy_coeff=0.0,
     vf_loss_coeff=0.005,
-    reward_clip=None,
     total_env_steps=500_000,
+    reward_clip=None,
 )
-MINIGRID = preset("minigrid", "MiniGrid and BabyAI on two cores", LAPTOP, _IMPALA, total_env_steps=1_000_000)
+MINIGRID = preset(
+    "minigrid",
+    "MiniGrid and BabyAI on two cores",
+    LAPTOP,
+    _IMPALA,
+    lr=5e-4,
+    entropy_coeff=0.0005,
+    coefficient=0.002,
+    total_env_steps=1_000_000,
+)
 PRESETS = {found.name: found for found in (HABITAT, MONTEZUMA, LAPTOP, LAPTOP_PIXELS, CLASSIC, MINIGRID)}

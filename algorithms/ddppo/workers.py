@@ -101,7 +101,7 @@ class RemoteWorkers:
         if signal is not None:
             self._store.delete_key(signal)
         if not found:
-            self._count_failure("all died while collecting")
+            self._count_failure(f"all died while collecting; {self._advice}")
         self._ready = list(found)
         return list(found.values())
 
@@ -130,6 +130,10 @@ class RemoteWorkers:
         self._stale = set(self._manager.actor_ids())
         self._most_advanced = None
 
+    @property
+    def _advice(self) -> str:
+        return f"if {self._config.env} ended their process, serial mode shows where; see also Ray's logs"
+
     def _assemble(self) -> list[int]:
         """Readmit recovered workers, and connect all healthy ones."""
         if self._manager.num_healthy_actors() < self._manager.num_actors():
@@ -137,7 +141,9 @@ class RemoteWorkers:
         deadline = time.monotonic() + RECOVERY_TIMEOUT_SECONDS
         while not self._manager.healthy_actor_ids():
             if time.monotonic() > deadline:
-                raise RuntimeError(f"all workers died and none recovered within {RECOVERY_TIMEOUT_SECONDS} s")
+                raise RuntimeError(
+                    f"all workers died and none recovered within {RECOVERY_TIMEOUT_SECONDS} s; {self._advice}"
+                )
             time.sleep(POLL_SECONDS)
             self._stale |= set(self._runners.probe_unhealthy_env_runners())
         self._connect(self._manager.healthy_actor_ids())

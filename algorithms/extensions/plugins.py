@@ -11,6 +11,7 @@ import os
 import re
 import sys
 from dataclasses import dataclass
+from os.path import expanduser
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -71,7 +72,7 @@ def copy_plugin(path: str | Path, folder: str | Path) -> PluginRef:
 
 
 def _read(path: str | Path) -> tuple[Path, bytes]:
-    file = Path(path).expanduser().resolve()
+    file = Path(expanduser(path)).resolve()
     if not file.is_file():
         raise InvalidInput(f"plugin {str(path)!r} is not a file")
     if file.suffix != ".py":

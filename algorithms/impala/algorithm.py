@@ -121,12 +121,13 @@ class IMPALA(FragmentAlgorithm):
         if healthy:
             return
         self._restarts += 1
+        advice = f"if {self.config.env} ended their process, serial mode shows where; see also Ray's logs"
         if self._restarts > MAX_RESTARTS:
-            raise RuntimeError(f"all runners died {self._restarts} times without finishing a fragment; see Ray's logs")
+            raise RuntimeError(f"all runners died {self._restarts} times without finishing a fragment; {advice}")
         deadline = time.monotonic() + RECOVERY_TIMEOUT_SECONDS
         while not self.restore_env_runners(self.env_runner_group):
             if time.monotonic() > deadline:
-                raise RuntimeError(f"all runners died and none recovered within {RECOVERY_TIMEOUT_SECONDS} s")
+                raise RuntimeError(f"all runners died and none recovered within {RECOVERY_TIMEOUT_SECONDS} s; {advice}")
             time.sleep(POLL_SECONDS)
 
     def _learn(self) -> None:

@@ -81,7 +81,19 @@ MINIGRID = preset(
     "minigrid",
     "MiniGrid and BabyAI on two cores",
     LAPTOP,
-    "ours: `laptop`, longer, because seven actions and doors to open need more steps",
+    "ours: chosen on MiniGrid-MultiRoom-N6 with count.episodic(agent_position), seed 101",
+    {
+        "coefficient": "ours: a room has up to 64 cells, and winning (a reward of about 0.5) ends their bonuses. At "
+        "0.015 all the cells left are worth more than the goal: 22 % won at 200,000 steps, 1 % at 495,000",
+        "entropy_coeff": "RIDE and NovelD on MiniGrid; rewards are ten times smaller than on MiniHack",
+        "normalise_advantages": "ours: bonuses this small would give no gradient beside the entropy's",
+        "total_env_steps": "ours: seven actions and doors to open need more steps",
+    },
+    lr=5e-4,
+    clip_param=0.2,
+    entropy_coeff=0.0005,
+    normalise_advantages=True,
+    coefficient=0.002,
     total_env_steps=1_000_000,
 )
 PRESETS = {found.name: found for found in (PAPER, LAPTOP, CLASSIC, MINIGRID)}

@@ -15,6 +15,8 @@ from ray.rllib.utils.metrics import WEIGHTS_SEQ_NO
 
 from bonuslab.algorithms.acting.policy_module import NEXT_VALUE
 from bonuslab.algorithms.data.fragment import Fragment, concat_envs
+from bonuslab.algorithms.impala.compiled_loss import compiled_loss
+from bonuslab.algorithms.impala.hyperparameters import IMPALAHyperparameters
 from bonuslab.algorithms.impala.loss import impala_loss
 from bonuslab.algorithms.learning.learner import FragmentLearner
 from bonuslab.algorithms.rllib.shared_bonus import RewardColumns
@@ -25,6 +27,8 @@ STATE_AFTER_UPDATE = "_rl_module_state_after_update"
 
 class IMPALALearner(FragmentLearner):
     """V-trace policy gradient, or its clipped variant for several epochs."""
+
+    _settings: IMPALAHyperparameters
 
     def update(
         self,
@@ -51,16 +55,20 @@ class IMPALALearner(FragmentLearner):
     def loss(self, batch: dict[str, Any], outputs: dict[str, torch.Tensor]) -> tuple[torch.Tensor, dict[str, Any]]:
         """IMPALA's loss."""
         columns = ("behaviour_log_prob", "start_log_prob", "action", "reward", "terminated", "truncated")
-        return impala_loss(
-            logits=outputs[Columns.ACTION_DIST_INPUTS],
-            value=outputs[Columns.VF_PREDS],
-            next_value=outputs[NEXT_VALUE],
-            settings=self.config.hyperparameters,
+        arguments = {
+            "logits": outputs[Columns.ACTION_DIST_INPUTS],
+            "value": outputs[Columns.VF_PREDS],
+            "next_value": outputs[NEXT_VALUE],
+            "settings": self._settings,
             **{name: batch[name] for name in columns},
-        )
+        }
+        if outputs[Columns.VF_PREDS].device.type == "cpu" and not self._logging:
+            return compiled_loss(**arguments), {}
+        return impala_loss(**arguments)
 
     def prepare(self, fragment: Fragment, tensors: dict[str, Any]) -> dict[str, torch.Tensor]:
         """Log-probabilities of the actions under the behaviour policy and under the policy before this update."""
+        self._settings = self.config.hyperparameters
         behaviour = start = _log_prob(tensors["behaviour_logits"], tensors["action"])
         if self.config.clip_param is not None and fragment.weights_version != self._weights_seq_no:
             with torch.no_grad():

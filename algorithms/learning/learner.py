@@ -184,21 +184,32 @@ def to_tensors(fragment: Fragment, device: torch.device | str, bootstrap_truncat
 
 def select_envs(tensors: dict[str, Any], columns: torch.Tensor) -> dict[str, Any]:
     """The tensors of some of the envs."""
-    if torch.equal(columns, torch.arange(tensors["first"].shape[1])):
+    num_envs = tensors["first"].shape[1]
+    if len(columns) == num_envs and torch.equal(columns, torch.arange(num_envs)):
         return tensors
     columns = columns.to(tensors["first"].device)
-    place = torch.full((tensors["first"].shape[1],), -1, device=columns.device)
-    place[columns] = torch.arange(len(columns), device=columns.device)
-    kept = place[tensors["final_index"][:, 1]] >= 0
-    index = tensors["final_index"][kept]
     observations = tensors[Columns.OBS]
-    chosen = {
+    chosen = _select_finals(tensors, columns) if len(tensors["final_index"]) else {k: tensors[k] for k in _FINALS}
+    chosen |= {
         Columns.OBS: observations.of_envs(columns)
         if isinstance(observations, States)
         else {key: rows[:, columns] for key, rows in observations.items()},
         "state": tuple(part[:, columns] for part in tensors["state"]),
+    }
+    return chosen | {key: rows[:, columns] for key, rows in tensors.items() if key not in chosen}
+
+
+_FINALS = ("finals", "final_index", "final_state")
+
+
+def _select_finals(tensors: dict[str, Any], columns: torch.Tensor) -> dict[str, Any]:
+    """The final states of some of the envs."""
+    place = torch.full((tensors["first"].shape[1],), -1, device=columns.device)
+    place[columns] = torch.arange(len(columns), device=columns.device)
+    kept = place[tensors["final_index"][:, 1]] >= 0
+    index = tensors["final_index"][kept]
+    return {
         "finals": {key: rows[kept] for key, rows in tensors["finals"].items()},
         "final_index": torch.stack([index[:, 0], place[index[:, 1]]], 1),
         "final_state": tuple(part[:, kept] for part in tensors["final_state"]),
     }
-    return chosen | {key: rows[:, columns] for key, rows in tensors.items() if key not in chosen}

@@ -40,12 +40,12 @@ def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
         words = rows.contiguous().view(torch.int64)
     else:
         words = rows
-    multipliers = _multipliers(words.shape[1], rows.device)
+    factors = multipliers(words.shape[1], rows.device)
     if rows.device.type == "cpu":
         example, place = np.empty((2, len(rows)), np.int64)
-        count = distinct(words.numpy(), multipliers.numpy(), example, place)
+        count = distinct(words.numpy(), factors.numpy(), example, place)
         return torch.from_numpy(example[:count]), torch.from_numpy(place)
-    hashes = (words * multipliers).sum(1)
+    hashes = (words * factors).sum(1)
     values, place = torch.unique(hashes, return_inverse=True)
     everyone = torch.arange(len(rows), device=rows.device)
     example = torch.full_like(values, len(rows)).scatter_reduce_(0, place, everyone, "amin")
@@ -66,7 +66,7 @@ def used_ids(ids: Tensor, size: int) -> tuple[Tensor, Tensor]:
 _MULTIPLIERS: dict[tuple[int, torch.device], Tensor] = {}
 
 
-def _multipliers(count: int, device: torch.device) -> Tensor:
+def multipliers(count: int, device: torch.device) -> Tensor:
     """`count` fixed odd 64-bit integers."""
     if (count, device) not in _MULTIPLIERS:
         random = torch.randint(-(2**62), 2**62, (count,), generator=torch.Generator().manual_seed(count))

@@ -12,11 +12,11 @@ from __future__ import annotations
 import itertools
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from bonuslab.algorithms.networks.compiled import arrays, is_compiled
 from bonuslab.algorithms.networks.kernels import recurrence
 from bonuslab.algorithms.networks.kernels.gemm import gemm
 
@@ -49,7 +49,7 @@ class ResettingLSTM(nn.Module):
         keep = (~first).to(inputs.dtype)  # [T, N]
         last_h, last_c = [], []
         for layer in range(self.layers.num_layers):
-            output, c_end = _Recurrence.apply(inputs, rows, keep, h[layer], c[layer], *self._weights(layer))
+            output, c_end = _Recurrence.apply(inputs, rows, keep, h[layer], c[layer], *self.weights(layer))
             last_h.append(output[-1])
             last_c.append(c_end)
             if layer + 1 < self.layers.num_layers:
@@ -69,7 +69,8 @@ class ResettingLSTM(nn.Module):
             outputs.append(output)
         return torch.cat(outputs), state
 
-    def _weights(self, layer: int) -> list[Tensor]:
+    def weights(self, layer: int) -> list[Tensor]:
+        """W_ih, W_hh, b_ih and b_hh of a layer."""
         names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         return [getattr(self.layers, f"{name}_l{layer}") for name in names]
 
@@ -83,26 +84,21 @@ class _Recurrence(torch.autograd.Function):
         b_ih: Tensor, b_hh: Tensor,
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
         projected = torch.addmm(b_ih + b_hh, x, w_ih.t())  # [U, 4H]
-        run = _compiled_forward if _is_compiled(x) else _plain_forward
-        steps = run(projected, rows, keep, h, c, w_hh)
-        ctx.save_for_backward(x, rows, keep, w_ih, w_hh)
-        ctx.steps = steps
-        return steps.h, steps.c[-1].clone()
+        # A single step, as in acting, is not worth the copy of W_hhᵀ that the loop reads.
+        run = _compiled_forward if is_compiled(x) and len(rows) > 1 else _plain_forward
+        hs, last_c, steps = run(projected, rows, keep, h, c, w_hh)
+        ctx.save_for_backward(x, rows, keep, w_ih, w_hh, *steps)
+        return hs, last_c
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_hs: Tensor, d_c: Tensor) -> tuple[Tensor | None, ...]:
-        x, rows, keep, w_ih, w_hh = ctx.saved_tensors
-        run = _compiled_backward if _is_compiled(x) else _plain_backward
-        d_gates, d_h, d_c = run(ctx.steps, d_hs, d_c, keep, w_hh)
-        d_gates = d_gates.flatten(0, 1)  # [T N, 4H]
-        d_projected = x.new_zeros(len(x), d_gates.shape[1])  # [U, 4H]
-        if _is_compiled(x):
-            recurrence.add_rows(*_arrays(rows.flatten(), d_gates, d_projected))
-        else:
-            d_projected.index_add_(0, rows.flatten(), d_gates)
+        x, rows, keep, w_ih, w_hh, *saved = ctx.saved_tensors
+        steps = _Steps(*saved)
+        run = _compiled_backward if is_compiled(x) else _plain_backward
+        d_gates, d_projected, d_h, d_c = run(steps, d_hs, d_c, keep, w_hh, rows, len(x))
         d_x = d_projected @ w_ih if ctx.needs_input_grad[0] else None
-        d_w_hh = d_gates.t() @ ctx.steps.before_h.flatten(0, 1)
+        d_w_hh = d_gates.flatten(0, 1).t() @ steps.before_h.flatten(0, 1)
         d_bias = d_projected.sum(0)
         return d_x, None, None, d_h, d_c, d_projected.t() @ x, d_w_hh, d_bias, d_bias
 
@@ -114,18 +110,16 @@ class _Steps(NamedTuple):
     before_h: Tensor
     """h and c before the step, after resets."""
     before_c: Tensor
-    c: Tensor
     tanh_c: Tensor
-    h: Tensor
 
 
-def _is_compiled(x: Tensor) -> bool:
-    return x.dtype == torch.float32 and gemm() is not None
-
-
-def _plain_forward(projected: Tensor, rows: Tensor, keep: Tensor, h: Tensor, c: Tensor, w_hh: Tensor) -> _Steps:
+def _plain_forward(
+    projected: Tensor, rows: Tensor, keep: Tensor, h: Tensor, c: Tensor, w_hh: Tensor
+) -> tuple[Tensor, Tensor, _Steps]:
+    """All h [T, N, H] and the last c."""
     (T, N), H = rows.shape, h.shape[-1]
-    steps = _Steps(projected[rows], *(h.new_empty(T, N, H) for _ in range(5)))
+    hs, *parts = (h.new_empty(T, N, H) for _ in range(4))
+    steps = _Steps(projected[rows], *parts)
     for t in range(T):
         before_h = torch.mul(h, keep[t, :, None], out=steps.before_h[t])
         before_c = torch.mul(c, keep[t, :, None], out=steps.before_c[t])
@@ -134,16 +128,16 @@ def _plain_forward(projected: Tensor, rows: Tensor, keep: Tensor, h: Tensor, c: 
         step[:, : 2 * H].sigmoid_()
         g.tanh_()
         o.sigmoid_()
-        c = torch.mul(f, before_c, out=steps.c[t]).addcmul_(i, g)
-        h = torch.mul(torch.tanh(c, out=steps.tanh_c[t]), o, out=steps.h[t])
-    return steps
+        c = (f * before_c).addcmul_(i, g)
+        h = torch.mul(torch.tanh(c, out=steps.tanh_c[t]), o, out=hs[t])
+    return hs, c, steps
 
 
 def _plain_backward(
-    steps: _Steps, d_hs: Tensor, d_c: Tensor, keep: Tensor, w_hh: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of the gates before their nonlinearity [T, N, 4H] and of the first state."""
-    T, N, H = steps.h.shape
+    steps: _Steps, d_hs: Tensor, d_c: Tensor, keep: Tensor, w_hh: Tensor, rows: Tensor, num_inputs: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Gradients of the gates before their nonlinearity [T, N, 4H], of the projected inputs and of the first state."""
+    T, N, H = d_hs.shape
     i, f, g, o = steps.gates.view(T, N, 4, H).unbind(2)
     # Local derivatives of all steps; the loop multiplies them by dL/dc_t or dL/dh_t.
     local = [(i - i * i) * g, (f - f * f) * steps.before_c, (1 - g * g) * i, (o - o * o) * steps.tanh_c]
@@ -158,30 +152,21 @@ def _plain_backward(
         d_gates[t, :, 3].mul_(d_h)
         d_h = (d_gates[t].flatten(1) @ w_hh).mul_(keep[t, :, None])
         d_c = d_c * forget[t]
-    return d_gates.flatten(2), d_h, d_c
+    d_projected = w_hh.new_zeros(num_inputs, 4 * H).index_add_(0, rows.flatten(), d_gates.flatten(0, 1).flatten(1))
+    return d_gates.flatten(2), d_projected, d_h, d_c
 
 
-def _compiled_forward(projected: Tensor, rows: Tensor, keep: Tensor, h: Tensor, c: Tensor, w_hh: Tensor) -> _Steps:
-    (T, N), H = rows.shape, h.shape[-1]
-    steps = _Steps(_uninitialised(T, N, 4 * H), *(_uninitialised(T, N, H) for _ in range(5)))
-    recurrence.forward(gemm(), *_arrays(projected, rows, keep, h, c, w_hh.t(), *steps))
-    return steps
+def _compiled_forward(
+    projected: Tensor, rows: Tensor, keep: Tensor, h: Tensor, c: Tensor, w_hh: Tensor
+) -> tuple[Tensor, Tensor, _Steps]:
+    read = arrays(projected, rows, keep, h, c, w_hh.t())
+    hs, last_c, *steps = map(torch.from_numpy, recurrence.forward(gemm(), *read))
+    return hs, last_c, _Steps(*steps)
 
 
 def _compiled_backward(
-    steps: _Steps, d_hs: Tensor, d_c: Tensor, keep: Tensor, w_hh: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    d_gates, d_h = _uninitialised(*steps.gates.shape), torch.zeros(d_c.shape)
-    d_c = d_c.clone(memory_format=torch.contiguous_format)  # written to, so it must be the array itself
-    read = (d_hs, keep, w_hh, steps.gates, steps.before_c, steps.tanh_c)
-    recurrence.backward(gemm(), *_arrays(*read, d_gates, d_h, d_c))
-    return d_gates, d_h, d_c
-
-
-def _uninitialised(*shape: int) -> Tensor:
-    """Unlike `torch.empty`, not filled with NaN in deterministic mode."""
-    return torch.from_numpy(np.empty(shape, np.float32))
-
-
-def _arrays(*tensors: Tensor) -> list[np.ndarray]:
-    return [tensor.detach().contiguous().numpy() for tensor in tensors]
+    steps: _Steps, d_hs: Tensor, d_c: Tensor, keep: Tensor, w_hh: Tensor, rows: Tensor, num_inputs: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    read = arrays(d_hs, d_c, keep, w_hh, rows, steps.gates, steps.before_c, steps.tanh_c)
+    d_gates, d_projected, d_h, d_c = map(torch.from_numpy, recurrence.backward(gemm(), num_inputs, *read))
+    return d_gates, d_projected, d_h, d_c

@@ -24,8 +24,15 @@ class PolicyOutput(NamedTuple):
     """[..., N], or [..., N, values] if there are several."""
     state: State
     """Recurrent state after the last row: [layers, N, hidden] each; empty without an LSTM."""
-    features: Tensor
-    """[..., N, d]: the encoder's output before the LSTM, a function of the observation alone."""
+    encoded: Tensor
+    """[U, d]: the encoder's output before the LSTM, a function of the observation alone."""
+    rows: Tensor | None
+    """[..., N]: the row of `encoded` that belongs to each observation; None: each its own."""
+
+    @property
+    def features(self) -> Tensor:
+        """[..., N, d]: the encoder's output for each observation."""
+        return _each(self.encoded, self.rows, self.logits.shape[:-1])
 
 
 class PolicyNetwork(nn.Module):
@@ -51,19 +58,26 @@ class PolicyNetwork(nn.Module):
     def act(self, observations: Observations, first: Tensor, state: State) -> PolicyOutput:
         """One step of N envs; the state of envs that start an episode (`first` [N]) is reset."""
         output = self.unroll({key: rows[None] for key, rows in observations.items()}, first[None], state)
-        return PolicyOutput(output.logits[0], output.value[0], output.state, output.features[0])
+        rows = None if output.rows is None else output.rows[0]
+        return PolicyOutput(output.logits[0], output.value[0], output.state, output.encoded, rows)
 
     def unroll(self, observations: Observations | States, first: Tensor, state: State) -> PolicyOutput:
         """T + 1 steps of N envs from `state`; an env's state is reset where `first` [T + 1, N] is set."""
         states = self.encoder.prepare(observations) if isinstance(observations, Mapping) else observations
-        distinct, rows = self.encoder.encode(states)  # [U, d], [T + 1, N]
-        features = distinct.view(*first.shape, -1) if rows is None else functional.embedding(rows, distinct)
-        core = features
-        if self.core is not None:
-            core, state = self.core(features if rows is None else distinct, first, state, rows)
+        encoded, rows = self.encoder.encode(states)  # [U, d], [T + 1, N]
+        if self.core is None:
+            core = _each(encoded, rows, first.shape)
+        else:
+            inputs = encoded.view(*first.shape, -1) if rows is None else encoded
+            core, state = self.core(inputs, first, state, rows)
         value = self.value_head(core).squeeze(-1)  # only if there is a single value
-        return PolicyOutput(self.policy_head(core), value, state, features)
+        return PolicyOutput(self.policy_head(core), value, state, encoded, rows)
 
     def num_parameters(self) -> int:
         """Number of trainable parameters."""
         return sum(parameter.numel() for parameter in self.parameters())
+
+
+def _each(encoded: Tensor, rows: Tensor | None, shape: tuple[int, ...]) -> Tensor:
+    """[*shape, d]: the encoder's output for each observation."""
+    return encoded.view(*shape, -1) if rows is None else functional.embedding(rows, encoded)

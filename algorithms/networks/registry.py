@@ -78,7 +78,7 @@ def resolve_family(name: str, observation_space: gym.spaces.Dict) -> str:
         try:
             _check(name, observation_space)
         except InvalidInput as error:
-            raise InvalidInput(f"network {name!r} cannot read this environment: {error}") from error
+            raise InvalidInput(f"network {name!r} cannot read this environment: {error}; `auto` picks one") from error
         return name
     preferred = [family for family, keys in _PREFERRED.items() if keys.issuperset(observation_space.spaces)]
     *candidates, last = [*preferred, *_GENERAL]

@@ -60,13 +60,17 @@ class RunningMoments(nn.Module):
 
     @torch.no_grad()
     def _add(self, images: Tensor) -> None:
-        """Merge the moments of a batch of all replicas (Chan et al., 1979)."""
-        collectives = self._collectives()
+        """Merge the moments of a batch of all replicas (Chan et al., 1979), in one exchange."""
         pixels = images.double().transpose(0, 1).flatten(1)  # [channels, B · H · W]
-        sums = torch.cat([pixels.new_tensor([len(images), pixels.shape[1]]), pixels.sum(1)])
-        count, number, *_ = sums = collectives.sum(sums)
-        mean = sums[2:] / number
-        variance = collectives.sum((pixels - mean[:, None]).square().sum(1)) / number
+        own = pixels.sum(1)
+        mean = own / pixels.shape[1]
+        squares = (pixels - mean[:, None]).square().sum(1)
+        sizes = pixels.new_tensor([len(images), pixels.shape[1]])
+        # Σ n_i m_i² − n m² is what the replicas' means add to the squares: exactly 0 for a single one
+        count, number, *_ = joint = self._collectives().sum(torch.cat([sizes, own, own * mean, squares]))
+        own, between, squares = joint[2:].chunk(3)
+        mean = own / number
+        variance = (squares + (between - own * mean).clamp(min=0)) / number
         total = self.count + count
         delta = mean - self.mean
         spread = self.count * self.variance + count * variance + delta.square() * self.count * count / total

@@ -6,7 +6,7 @@ ours: on small tasks it learns in as many steps for less time (`speed.py time-to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -15,11 +15,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from bonuslab.algorithms.networks.crop import crop_around_agent
-from bonuslab.algorithms.networks.distinct import distinct_rows, used_ids
+from bonuslab.algorithms.networks.distinct import distinct_rows
 from bonuslab.algorithms.networks.encoder import Encoder, Observations
-from bonuslab.algorithms.networks.glyph_convolutions import glyph_convolutions
 from bonuslab.algorithms.networks.kernels import observations as kernels
 from bonuslab.algorithms.networks.registry import needs_keys, register_family
+from bonuslab.algorithms.networks.small_states import SmallStates, find_patches
+from bonuslab.algorithms.networks.small_trunk import Weights, trunk
 from bonuslab.algorithms.networks.states import States
 
 GLYPH_SIZE = 8
@@ -87,22 +88,29 @@ class SmallEncoder(Encoder):
         shares = self._trigram_shares(messages[message_example])
         if len(blstats) < FEWEST_TO_COMPARE:
             everyone = torch.arange(len(blstats), device=blstats.device)
-            return SmallStates(everyone.view(shape), self._scaled(blstats), everyone, message, crops, shares)
-        crop_example, crop = distinct_rows(crops.flatten(1))
-        example, place = distinct_rows(torch.cat([crop[:, None], message[:, None], blstats[:, self._read]], 1))
-        stats = self._scaled(blstats[example])
-        return SmallStates(place.view(shape), stats, crop[example], message[example], crops[crop_example], shares)
+            place, stats, crop = everyone, self._scaled(blstats), everyone
+        else:
+            crop_example, crop = distinct_rows(crops.flatten(1))
+            example, place = distinct_rows(torch.cat([crop[:, None], message[:, None], blstats[:, self._read]], 1))
+            stats, crop, message, crops = (
+                self._scaled(blstats[example]),
+                crop[example],
+                message[example],
+                crops[crop_example],
+            )
+        parts = find_patches(crops, self.glyph_embedding.num_embeddings)
+        return SmallStates(place.view(shape), stats, crop, message, *parts, shares)
 
     def encode(self, states: Observations | States) -> tuple[Tensor, Tensor]:
         """Features [U, d] of the distinct states, and the state that each row shows [T + 1, N]."""
         assert isinstance(states, SmallStates)
-        maps = glyph_convolutions(states.crops, self.glyph_embedding, self.map)
-        parts = [
-            functional.embedding(states.crop, maps),
-            self.blstats(states.stats),
-            functional.embedding(states.message, states.shares @ self.message.weight),
-        ]
-        return self.hidden(torch.cat(parts, dim=1)), states.place
+        return trunk(states, self.weights()), states.place
+
+    def weights(self) -> Weights[Tensor]:
+        """The parameters, by what they read."""
+        first, second, stats, hidden = self.map[0], self.map[2], self.blstats[0], self.hidden[0]
+        layers: list[Any] = [item for layer in (first, second, stats) for item in (layer.weight, layer.bias)]
+        return Weights._make([self.glyph_embedding.weight, *layers, self.message.weight, hidden.weight, hidden.bias])
 
     # On the CPU these three are compiled: PyTorch's small steps cost more than their arithmetic.
     def _crop(self, glyphs: Tensor, blstats: Tensor) -> Tensor:
@@ -141,28 +149,3 @@ class SmallEncoder(Encoder):
 def tiny_encoder(observation_space: gym.spaces.Dict) -> SmallEncoder:
     """The same network with a smaller crop and fewer units."""
     return SmallEncoder(observation_space, crop=11, hidden=128)
-
-
-@dataclass(frozen=True)
-class SmallStates(States):
-    """Distinct states, their distinct crops and their distinct messages."""
-
-    place: Tensor
-    """[T + 1, N]: the state that each row shows."""
-    stats: Tensor
-    """[U, 25]."""
-    crop: Tensor
-    """[U]: the crop of each state."""
-    message: Tensor
-    """[U]: the message of each state."""
-    crops: Tensor
-    """[C, crop, crop] int16."""
-    shares: Tensor
-    """[M, MESSAGE_BUCKETS]: trigrams of the messages."""
-
-    def of_envs(self, columns: Tensor) -> SmallStates:
-        """Those of some of the envs; states, crops and messages that only others see are left out."""
-        shown, place = used_ids(self.place[:, columns], len(self.stats))
-        crops, crop = used_ids(self.crop[shown], len(self.crops))
-        messages, message = used_ids(self.message[shown], len(self.shares))
-        return SmallStates(place, self.stats[shown], crop, message, self.crops[crops], self.shares[messages])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
+from inspect import signature
 from typing import Any, ClassVar, Self
 
 import torch
@@ -21,7 +22,7 @@ from bonuslab.algorithms.rllib.honoured import refuse_unsupported
 from bonuslab.algorithms.rllib.hyperparameters import Hyperparameters, specs_of
 from bonuslab.algorithms.rllib.intrinsic_reward import FragmentConnector, IntrinsicReward
 from bonuslab.algorithms.rllib.readable import check_readable
-from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.envs.errors import InvalidInput, check_integer, unknown
 
 _EXTENSIONS = "bonuslab_extensions"
 """Key of user-defined bonuses, features, networks and environments in a pickled config."""
@@ -87,6 +88,11 @@ class FragmentConfig(AlgorithmConfig):
     def training(self, **settings: Any) -> Self:
         """RLlib's training settings and our own, by name (`entropy_coeff`, `network`, `num_minibatches`, …)."""
         ours = {name: settings.pop(name) for name in list(settings) if name in self._own_names()}
+        theirs = signature(AlgorithmConfig.training).parameters
+        for name in settings:
+            if name not in theirs:
+                known = {*self._own_names(), *theirs} - {"self"}
+                raise unknown("training setting", name, known, "`bonuslab presets` lists hyperparameters")
         super().training(**settings)
         for name, value in ours.items():
             if value is not NotProvided:
@@ -124,11 +130,12 @@ class FragmentConfig(AlgorithmConfig):
 
     def build_algo(self, *arguments: Any, **options: Any) -> Any:
         """Build the algorithm; its settings are checked first, because RLlib drops those that are -1 on the way."""
-        self.hyperparameters.check()
+        self._check_numbers()
         return super().build_algo(*arguments, **options)
 
     def validate(self) -> None:
         """Check all settings before anything starts."""
+        self._check_numbers()
         if not self.in_evaluation and (self.serial or self.num_env_runners == 0):
             if self.num_learners or self.num_env_runners:
                 raise InvalidInput(
@@ -136,7 +143,6 @@ class FragmentConfig(AlgorithmConfig):
                     "run_serially() and num_env_runners=0 sample and learn in this process"
                 )
             self.run_serially()  # what RLlib means by no runners: sample and learn in this process
-        self.hyperparameters.check()
         if not self.in_evaluation:
             refuse_unsupported(self)
             self._fit_batch_sizes()
@@ -152,6 +158,11 @@ class FragmentConfig(AlgorithmConfig):
         parse(self.bonus_expression)
         if isinstance(self.env, str):
             check_readable(self.env, self.env_config, self.network, self.bonus_network, self.bonus_expression)
+
+    def _check_numbers(self) -> None:
+        for name in ("num_env_runners", "num_learners", *(() if self.seed is None else ("seed",))):
+            check_integer(name, getattr(self, name), 0)
+        self.hyperparameters.check()
 
     def _fit_batch_sizes(self) -> None:
         """Turn RLlib's sizes in steps into whole fragments and groups of envs."""
@@ -246,7 +257,7 @@ class FragmentConfig(AlgorithmConfig):
 
     @property
     def _model_config_auto_includes(self) -> dict[str, Any]:
-        return {}
+        return self.policy_settings()  # of a user's RLModuleSpec, too
 
     @classmethod
     @cache

@@ -9,6 +9,7 @@ from ray._common.deprecation import DEPRECATED_VALUE
 from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
 from ray.rllib.callbacks.callbacks import RLlibCallback
 from ray.rllib.core import DEFAULT_MODULE_ID
+from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
 from bonuslab.algorithms.acting.policy_module import PolicyModule
 from bonuslab.envs.errors import InvalidInput
@@ -36,7 +37,7 @@ HONOURED = {
     *("env_runner_health_probe_timeout_s", "env_runner_restore_timeout_s"),
     # RLlib's own bookkeeping
     *("_is_frozen", "_validate_config", "_use_msgpack_checkpoints", "_dont_auto_sync_env_runner_states", "_is_atari"),
-    *("policies", "policy_mapping_fn"),
+    "policies",
 }
 CALLBACKS = sorted(name.removeprefix("callbacks_") for name in HONOURED if name.startswith("callbacks_on_"))
 """The methods of `RLlibCallback` that are called."""
@@ -50,6 +51,7 @@ _HINTS = {
     "add_default_connectors_to_learner_pipeline": "RLlib's pieces work on its episodes, and there are none here",
     "enable_rl_module_and_learner": "there is no old API stack here",
     "enable_env_runner_and_connector_v2": "there is no old API stack here",
+    "policy_mapping_fn": "it trains one policy",
     "shuffle_batch_per_epoch": "with num_minibatches > 1 environments are always shuffled",
     "clip_rewards": "set reward_clip",
 }
@@ -71,10 +73,8 @@ def refuse_unsupported(config: Any) -> None:
         raise InvalidInput(f"{_algorithm(config)} trains one policy, not {', '.join(sorted(config.policies))}")
     _check_schedule(config.lr)
     spec = config._rl_module_spec
-    if spec is not None and not issubclass(getattr(spec, "module_class", None) or PolicyModule, PolicyModule):
-        raise InvalidInput(
-            f"{_algorithm(config)} trains a PolicyModule, not {spec.module_class.__name__}: {_HINTS['model']}"
-        )
+    if spec is not None:
+        _check_module(config, spec)
     classes = config.callbacks_class if isinstance(config.callbacks_class, list | tuple) else [config.callbacks_class]
     for name in _UNUSED_CALLBACKS:
         if any(getattr(found, name) is not getattr(RLlibCallback, name) for found in classes):
@@ -82,6 +82,17 @@ def refuse_unsupported(config: Any) -> None:
                 f"{_algorithm(config)} never calls {name}; use one of {', '.join(CALLBACKS)} (steps are in fragments, "
                 "not in RLlib's episodes)"
             )
+
+
+def _check_module(config: Any, spec: Any) -> None:
+    if not isinstance(spec, RLModuleSpec):
+        raise InvalidInput(f"{_algorithm(config)} trains one policy, and takes no {type(spec).__name__}")
+    if not issubclass(spec.module_class or PolicyModule, PolicyModule):
+        raise InvalidInput(
+            f"{_algorithm(config)} trains a PolicyModule, not {spec.module_class.__name__}: {_HINTS['model']}"
+        )
+    if spec.model_config:
+        raise InvalidInput(f"{_algorithm(config)} does not use model_config of an RLModuleSpec: {_HINTS['model']}")
 
 
 def _check_schedule(lr: Any) -> None:

@@ -22,12 +22,8 @@ class FragmentConnector(ConnectorV2):
     """A learner connector that works on `batch["fragment"]`: it may add columns to `fragment.extra`."""
 
 
-class IntrinsicReward(FragmentConnector):
-    """Computes a fragment's bonus, trains the bonus models on it, and adds reward columns.
-
-    Columns of `fragment.extra`, all [T, N] float32: `reward_extrinsic`, `bonus_episodic`, `bonus_global`, `bonus`, and
-    `reward`, the (clipped) sum that the learner uses. `fragment.reward` is unchanged.
-    """
+class _BonusConnector(FragmentConnector):
+    """Holds the bonus models."""
 
     def __init__(
         self,
@@ -65,6 +61,24 @@ class IntrinsicReward(FragmentConnector):
             self._model = IntrinsicModel(parse(self._expression), setting, **self._model_arguments)
         return self._model
 
+    def get_state(self, *_: Any, **__: Any) -> dict[str, Any]:
+        """State of the bonus models, memories and normalisers."""
+        return {"model": self.model.state_dict()}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """The inverse of `get_state`."""
+        self.model.load_state_dict(state["model"])
+
+
+class IntrinsicReward(_BonusConnector):
+    """Computes a fragment's bonus, trains the bonus models on it, and adds reward columns.
+
+    Columns of `fragment.extra`, all [T, N] float32: `reward_extrinsic`, `bonus_episodic`, `bonus_global`, `bonus`, and
+    `reward`, the (clipped) sum that the learner uses. `fragment.reward` is unchanged.
+
+    A class of its own, because RLlib searches the call stack for the arguments of a class with an `__init__`: 0.1 s.
+    """
+
     def __call__(self, *, batch: dict[str, Any], shared_data: dict | None = None, **_: Any) -> dict[str, Any]:
         """Add the reward columns to `batch["fragment"]`."""
         fragment: Fragment = batch[FRAGMENT]
@@ -79,11 +93,3 @@ class IntrinsicReward(FragmentConnector):
         if shared_data is not None:
             shared_data[METRICS] = result.metrics
         return batch
-
-    def get_state(self, *_: Any, **__: Any) -> dict[str, Any]:
-        """State of the bonus models, memories and normalisers."""
-        return {"model": self.model.state_dict()}
-
-    def set_state(self, state: dict[str, Any]) -> None:
-        """The inverse of `get_state`."""
-        self.model.load_state_dict(state["model"])

@@ -68,7 +68,7 @@ METRICS = (
     Metric(
         "episode_length", RESULTS, "Length of an episode.", f"{_EPISODES}episode_len_mean", "steps", None, True, _ALL
     ),
-    Metric("episodes", RESULTS, "Episodes finished so far.", f"{_EPISODES}num_episodes_lifetime"),
+    Metric("episodes", RESULTS, "Whole episodes finished so far.", f"{_EPISODES}num_episodes_lifetime"),
     Metric(rf"episode_({_SHARES})", RESULTS, _OWN, unit=SHARE, higher_is_better=True, label=r"\1"),
     Metric(
         "episode_simulator_restarts_ever", RESULTS, "Simulators of HM3D that died and were restarted so far.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import blas, lapack
+import scipy  # imports scipy.linalg on first use, which costs 0.1 s
 
 Array = np.ndarray
 BLOCK_ROWS = 128
@@ -42,13 +42,13 @@ class CovarianceRoot:
 
     def bonuses(self, rows: Array) -> Array:
         """[m]: the bonus of each row against all earlier rows, including those of the block."""
-        whitened = blas.dtrsm(1.0, self.upper, rows.T, trans_a=1)  # [d, m] R⁻ᵀXᵀ
+        whitened = scipy.linalg.blas.dtrsm(1.0, self.upper, rows.T, trans_a=1)  # [d, m] R⁻ᵀXᵀ
         return innovations(whitened)
 
     def add(self, rows: Array) -> CovarianceRoot:
         """The root with `rows` [m, d] added."""
         size = len(self.upper)
-        upper, _, _, info = lapack.dtpqrt(0, min(_PANEL, size), self.upper, np.asfortranarray(rows))
+        upper, _, _, info = scipy.linalg.lapack.dtpqrt(0, min(_PANEL, size), self.upper, np.asfortranarray(rows))
         _require_success(info)
         return CovarianceRoot(upper)
 
@@ -61,7 +61,7 @@ def innovations(columns: Array) -> Array:
     """
     m = columns.shape[1]
     energy = np.einsum("dm,dm->m", columns, columns)
-    upper, _, _, info = lapack.dtpqrt(0, min(_PANEL, m), np.eye(m, order="F"), columns)
+    upper, _, _, info = scipy.linalg.lapack.dtpqrt(0, min(_PANEL, m), np.eye(m, order="F"), columns)
     _require_success(info)
     return bonus_of_factor(energy, np.square(np.triu(upper, 1)).sum(axis=0), np.diagonal(upper))
 

@@ -17,8 +17,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # imports scipy.linalg on first use, which costs 0.1 s
 import torch
-from scipy.linalg import solve_triangular
 
 from bonuslab.algorithms.bonuses.algebra.stateful import Stateful
 from bonuslab.algorithms.bonuses.memory.covariance_root import CovarianceRoot, bonus_of_factor
@@ -74,7 +74,8 @@ class EllipticalMemory:
         explained = np.zeros(len(block))
         across = None
         if self.rows is not None:
-            across = solve_triangular(self.factor, self.rows @ block.T, lower=True, check_finite=False)  # [t, m]
+            product = self.rows @ block.T
+            across = scipy.linalg.solve_triangular(self.factor, product, lower=True, check_finite=False)  # [t, m]
             schur -= across.T @ across
             explained = np.einsum("tm,tm->m", across, across)
         factor = np.linalg.cholesky(schur)  # [m, m]

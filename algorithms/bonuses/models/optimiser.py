@@ -55,9 +55,9 @@ class ClippedOptimiser:
         return float(loss.detach())
 
     def apply_gradients(self, weight: float) -> None:
-        """Average over replicas, clip and step, after a `backward` elsewhere."""
+        """Average over replicas in one exchange, clip and step, after a `backward` elsewhere."""
+        self._setting.collectives.average_gradients(list(chain(*self._parameters)), weight)
         for parameters in self._parameters:
-            self._setting.collectives.average_gradients(parameters, weight)
             torch.nn.utils.clip_grad_norm_(parameters, self._setting.grad_clip)
         self._optimiser.step()
 

@@ -180,7 +180,9 @@ class IntrinsicModel:
         }
 
     def _update_normalisers(self, values: dict[str, torch.Tensor], fragment: Fragment) -> None:
-        """Update each normaliser with its values [T, N] from all replicas, in one collective."""
+        """Update each normaliser with its values [T, N] from all replicas, gathered at once."""
+        if self._normalise == "none":
+            return
         prepared = tuple(
             normaliser.prepare(values[part].numpy(), fragment.env_index)
             for part, normaliser in self._normalisers.items()

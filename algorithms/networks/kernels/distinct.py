@@ -23,7 +23,7 @@ def distinct(rows, multipliers, example, place):  # type: ignore[no-untyped-def]
         for j in range(len(row)):
             key += row[j] * multipliers[j]
         slot = (key ^ (key >> 32)) & (size - 1)
-        while slots[slot] >= 0 and not _equal(row, rows[example[slots[slot]]]):
+        while slots[slot] >= 0 and not is_equal(row, rows[example[slots[slot]]]):
             slot = (slot + 1) & (size - 1)
         if slots[slot] < 0:
             slots[slot] = count
@@ -34,7 +34,7 @@ def distinct(rows, multipliers, example, place):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(inline="always")
-def _equal(one, other):  # type: ignore[no-untyped-def]
+def is_equal(one, other):  # type: ignore[no-untyped-def]
     for j in range(len(one)):  # noqa: SIM110 (numba compiles a plain loop, not `all`)
         if one[j] != other[j]:
             return False

@@ -58,13 +58,32 @@ def _sgemm(_context, address, op_b, op_a, m, n, k, alpha, b, ldb, a, lda, beta, 
     return types.void(address, op_b, op_a, m, n, k, alpha, b, ldb, a, lda, beta, out, ldo), generate
 
 
+# BLAS stores columns first, so each of these computes outᵀ; "N" and "T" are its names for as stored and transposed.
+_AS_STORED, _TRANSPOSED = np.uint8(ord("N")), np.uint8(ord("T"))
+
+
 @numba.njit(inline="always")
 def add_product(gemm, a, b, keep, out):  # type: ignore[no-untyped-def]
-    """out [n, m] = keep · out + a [n, k] @ b [k, m]; all are contiguous.
-
-    BLAS stores columns first, so it computes outᵀ = bᵀ aᵀ.
-    """
+    """out [n, m] = keep · out + a [n, k] @ b [k, m]; all are contiguous."""
     n, k, m = np.int32(a.shape[0]), np.int32(a.shape[1]), np.int32(out.shape[1])
-    as_stored, one = np.uint8(78), np.float32(1)  # "N": not transposed
+    _call(gemm, _AS_STORED, _AS_STORED, m, n, k, b, m, a, k, keep, out)
+
+
+@numba.njit(inline="always")
+def add_product_with_transposed(gemm, a, b, keep, out):  # type: ignore[no-untyped-def]
+    """out [n, m] = keep · out + a [n, k] @ b [m, k]ᵀ."""
+    n, k, m = np.int32(a.shape[0]), np.int32(a.shape[1]), np.int32(out.shape[1])
+    _call(gemm, _TRANSPOSED, _AS_STORED, m, n, k, b, k, a, k, keep, out)
+
+
+@numba.njit(inline="always")
+def add_product_of_transposed(gemm, a, b, keep, out):  # type: ignore[no-untyped-def]
+    """out [n, m] = keep · out + a [k, n]ᵀ @ b [k, m]."""
+    n, k, m = np.int32(a.shape[1]), np.int32(a.shape[0]), np.int32(out.shape[1])
+    _call(gemm, _AS_STORED, _TRANSPOSED, m, n, k, b, m, a, n, keep, out)
+
+
+@numba.njit(inline="always")
+def _call(gemm, op_b, op_a, m, n, k, b, ldb, a, lda, keep, out):  # type: ignore[no-untyped-def]
     b_at, a_at, out_at = b.ctypes.data, a.ctypes.data, out.ctypes.data
-    _sgemm(gemm, as_stored, as_stored, m, n, k, one, b_at, m, a_at, k, np.float32(keep), out_at, m)  # type: ignore[call-arg]
+    _sgemm(gemm, op_b, op_a, m, n, k, np.float32(1), b_at, ldb, a_at, lda, np.float32(keep), out_at, m)  # type: ignore[call-arg]

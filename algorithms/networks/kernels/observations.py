@@ -5,6 +5,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from bonuslab.algorithms.networks.kernels.distinct import is_equal
+
 
 @numba.njit(cache=True, nogil=True)
 def crop_kinds(glyphs, blstats, kind, outside, out):  # type: ignore[no-untyped-def]
@@ -17,6 +19,35 @@ def crop_kinds(glyphs, blstats, kind, outside, out):  # type: ignore[no-untyped-
                 row, column = top + y, left + x
                 inside = 0 <= row < height and 0 <= column < width
                 out[b, y, x] = kind[glyphs[b, row, column]] if inside else outside
+
+
+@numba.njit(cache=True, nogil=True)
+def distinct_windows(grids, multipliers, windows, place):  # type: ignore[no-untyped-def]
+    """Number of distinct 3 × 3 windows at every second place of grids [B, S, S].
+
+    Fills `windows` [:K, 9], in order of appearance, and `place` [B, P, P]. They are found by a hash, then compared.
+    """
+    B, P = place.shape[:2]
+    size = 4
+    while size < 2 * B * P * P:
+        size *= 2
+    slots = np.full(size, -1, np.int32)
+    count = 0
+    for b in range(B):
+        for y in range(P):
+            for x in range(P):
+                key, window = np.int64(0), windows[count]
+                for j in range(9):
+                    window[j] = grids[b, 2 * y + j // 3, 2 * x + j % 3]
+                    key += window[j] * multipliers[j]
+                slot = (key ^ (key >> 32)) & (size - 1)
+                while slots[slot] >= 0 and not is_equal(window, windows[slots[slot]]):
+                    slot = (slot + 1) & (size - 1)
+                if slots[slot] < 0:
+                    slots[slot] = count
+                    count += 1
+                place[b, y, x] = slots[slot]
+    return count
 
 
 @numba.njit(cache=True, nogil=True)

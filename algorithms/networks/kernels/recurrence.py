@@ -47,65 +47,81 @@ def _apply_tanh(row, out):  # type: ignore[no-untyped-def]
         out[j] = _tanh(row[j])
 
 
-@numba.njit(cache=True, fastmath=_FAST, error_model="numpy", nogil=True)
-def forward(gemm, projected, rows, keep, h, c, w_hh_t, gates, before_h, before_c, cs, tanh_c, hs):  # type: ignore[no-untyped-def]
-    """Fill `gates` [T, N, 4H] and the rest [T, N, H]; step (t, n) reads row rows[t, n] of `projected` [U, 4H].
+@numba.njit(fastmath=_FAST)
+def _scale(row, factor, out):  # type: ignore[no-untyped-def]
+    for j in range(len(row)):
+        out[j] = row[j] * factor
 
-    `w_hh_t` is [H, 4H]: BLAS multiplies by a transposed matrix a quarter slower.
+
+@numba.njit(fastmath=_FAST)
+def _add(target, source):  # type: ignore[no-untyped-def]
+    for j in range(len(source)):
+        target[j] += source[j]
+
+
+@numba.njit(fastmath=_FAST)
+def _step(i, f, g, o, c, th, h):  # type: ignore[no-untyped-def]
+    """c = f c + i g and h = o tanh(c)."""
+    for j in range(len(c)):
+        c[j] = f[j] * c[j] + i[j] * g[j]
+        th[j] = _tanh(c[j])
+        h[j] = o[j] * th[j]
+
+
+@numba.njit(fastmath=_FAST)
+def _step_backward(gate, d_gate, th, old_c, dh, dc, keep):  # type: ignore[no-untyped-def]
+    """Fill the gates' gradients; `dc` becomes the gradient of the c before."""
+    H, one = len(dc), np.float32(1)
+    for j in range(H):
+        i, f, g, o = gate[j], gate[H + j], gate[2 * H + j], gate[3 * H + j]
+        d = dc[j] + dh[j] * o * (one - th[j] * th[j])
+        d_gate[j] = d * g * i * (one - i)
+        d_gate[H + j] = d * old_c[j] * f * (one - f)
+        d_gate[2 * H + j] = d * i * (one - g * g)
+        d_gate[3 * H + j] = dh[j] * th[j] * o * (one - o)
+        dc[j] = d * f * keep
+
+
+@numba.njit(cache=True, error_model="numpy", nogil=True)
+def forward(gemm, projected, rows, keep, h, c, w_hh_t):  # type: ignore[no-untyped-def]
+    """All h [T, N, H], the last c, gates [T, N, 4H], and h, c before each step and tanh(c) after it [T, N, H].
+
+    Step (t, n) reads row rows[t, n] of `projected` [U, 4H]. `w_hh_t` is [H, 4H]: BLAS multiplies by a transposed
+    matrix a quarter slower.
     """
-    T, N, H = hs.shape
+    (T, N), H = rows.shape, h.shape[1]
+    gates = np.empty((T, N, 4 * H), np.float32)
+    hs, before_h, before_c, tanh_c = [np.empty((T, N, H), np.float32) for _ in range(4)]
+    c = c.copy()
     for t in range(T):
         for n in range(N):
-            k, source = keep[t, n], projected[rows[t, n]]
-            old_h, old_c = (h[n], c[n]) if t == 0 else (hs[t - 1, n], cs[t - 1, n])
-            for j in range(H):
-                before_h[t, n, j] = old_h[j] * k
-                before_c[t, n, j] = old_c[j] * k
-            for j in range(4 * H):
-                gates[t, n, j] = source[j]
+            _scale(h[n] if t == 0 else hs[t - 1, n], keep[t, n], before_h[t, n])
+            _scale(c[n], keep[t, n], before_c[t, n])
+            gates[t, n] = projected[rows[t, n]]
+        c[:] = before_c[t]
         add_product(gemm, before_h[t], w_hh_t, 1.0, gates[t])
         for n in range(N):
-            row, old_c, new_c, new_h, th = gates[t, n], before_c[t, n], cs[t, n], hs[t, n], tanh_c[t, n]
+            row = gates[t, n]
             i, f, g, o = row[:H], row[H : 2 * H], row[2 * H : 3 * H], row[3 * H :]
             _apply_sigmoid(row[: 2 * H])
             _apply_tanh(g, g)
             _apply_sigmoid(o)
-            for j in range(H):
-                new_c[j] = f[j] * old_c[j] + i[j] * g[j]
-            _apply_tanh(new_c, th)
-            for j in range(H):
-                new_h[j] = o[j] * th[j]
+            _step(i, f, g, o, c[n], tanh_c[t, n], hs[t, n])
+    return hs, c, gates, before_h, before_c, tanh_c
 
 
-@numba.njit(cache=True, fastmath=_FAST, error_model="numpy", nogil=True)
-def backward(gemm, d_hs, keep, w_hh, gates, before_c, tanh_c, d_gates, d_h, d_c):  # type: ignore[no-untyped-def]
-    """Fill `d_gates` [T, N, 4H]; `d_h` and `d_c` [N, H] start as gradients of the last state, end as the first's."""
+@numba.njit(cache=True, error_model="numpy", nogil=True)
+def backward(gemm, num_inputs, d_hs, d_last_c, keep, w_hh, rows, gates, before_c, tanh_c):  # type: ignore[no-untyped-def]
+    """Gradients of the gates [T, N, 4H], of the projected inputs [U, 4H] and of the first h and c."""
     T, N, H = d_hs.shape
-    one = np.float32(1)
+    d_gates, d_projected = np.empty_like(gates), np.zeros((num_inputs, 4 * H), np.float32)
+    d_h, d_c = np.zeros((N, H), np.float32), d_last_c.copy()
     for t in range(T - 1, -1, -1):
         for n in range(N):
-            k = keep[t, n]
-            gate, d_gate, th, old_c = gates[t, n], d_gates[t, n], tanh_c[t, n], before_c[t, n]
-            for j in range(H):
-                i, f, g, o = gate[j], gate[H + j], gate[2 * H + j], gate[3 * H + j]
-                dh = d_h[n, j] + d_hs[t, n, j]
-                dc = d_c[n, j] + dh * o * (one - th[j] * th[j])
-                d_gate[j] = dc * g * i * (one - i)
-                d_gate[H + j] = dc * old_c[j] * f * (one - f)
-                d_gate[2 * H + j] = dc * i * (one - g * g)
-                d_gate[3 * H + j] = dh * th[j] * o * (one - o)
-                d_c[n, j] = dc * f * k
+            _add(d_h[n], d_hs[t, n])
+            _step_backward(gates[t, n], d_gates[t, n], tanh_c[t, n], before_c[t, n], d_h[n], d_c[n], keep[t, n])
+            _add(d_projected[rows[t, n]], d_gates[t, n])
         add_product(gemm, d_gates[t], w_hh, 0.0, d_h)
         for n in range(N):
-            k = keep[t, n]
-            for j in range(H):
-                d_h[n, j] *= k
-
-
-@numba.njit(cache=True, nogil=True)
-def add_rows(rows, values, out):  # type: ignore[no-untyped-def]
-    """out[rows[i]] += values[i], in this order."""
-    for i in range(len(rows)):
-        target, source = out[rows[i]], values[i]
-        for j in range(len(source)):
-            target[j] += source[j]
+            _scale(d_h[n], keep[t, n], d_h[n])
+    return d_gates, d_projected, d_h, d_c

@@ -122,6 +122,23 @@ def test_reports_its_weights_and_updates_once_per_fragment() -> None:
     assert pickle.dumps(bonus.state_dict()) == state
 
 
+def test_the_bandit_pays_one_arm_per_block_of_episodes() -> None:
+    bonus = build(COUNTS[:-1] + ", rule=bandit)")
+    pieces = fragments([30, 30, 30])
+    paid = []
+    for piece in pieces:
+        values = bonus.compute(piece).numpy()
+        raw, _ = bonus._unseen
+        arm = bonus._bandit.arm
+        np.testing.assert_allclose(values, raw[arm] / bonus._sigma(arm, raw[arm]))
+        bonus.learn(piece)
+        paid.append(arm)
+    assert len(set(paid)) > 1
+    copy = build(str(bonus))
+    copy.load_state_dict(pickle.loads(pickle.dumps(bonus.state_dict())))
+    np.testing.assert_array_equal(copy.weights, bonus.weights)
+
+
 def test_expressions_and_invalid_parameters() -> None:
     assert str(parse("adaptive")) == "adaptive"
     assert parse("adaptive(e3b, rnd)") == parse("adaptive")
@@ -134,6 +151,7 @@ def test_expressions_and_invalid_parameters() -> None:
         "adaptive(temperature=0)": "positive",
         "adaptive(discount=1.5)": "at most 1",
         "adaptive(3)": "not a bonus",
+        "adaptive(rule=luck)": "rule",
     }.items():
         with pytest.raises(InvalidInput, match=message):
             parse(text)

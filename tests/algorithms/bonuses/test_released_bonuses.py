@@ -31,8 +31,10 @@ def batch(state: dict[str, np.ndarray]) -> dict[str, torch.Tensor]:
     return as_tensors({key: value[None] for key, value in state.items()})
 
 
-def test_habitats_e3b_pays_the_first_step_and_looks_at_the_state_before_the_action() -> None:
-    bonus, _ = built("e3b(ridge=0.1)", "habitat")
+@pytest.mark.parametrize(("variant", "pays_first"), [("habitat", True), ("minihack", False)])
+def test_e3b_looks_at_the_state_before_the_action(variant: str, pays_first: bool) -> None:
+    # e3b_trainer.py pays the first step of an episode, algos/e3b.py does not
+    bonus, _ = built("e3b(ridge=0.1)", variant)
     encoder = bonus.model._encoder
     inverse = {}
     starts = 0
@@ -45,38 +47,69 @@ def test_habitats_e3b_pays_the_first_step_and_looks_at_the_state_before_the_acti
                 feature = encoder(batch(state_at(fragment, t, n)))[0].double()
                 expected = feature @ inverse[n] @ feature
                 starts += int(fragment.first[t, n])
-                assert float(values[t, n]) == pytest.approx(float(expected), rel=1e-4)
+                paid = pays_first or not fragment.first[t, n]
+                assert float(values[t, n]) == pytest.approx(float(expected) * paid, rel=1e-4)
                 u = inverse[n] @ feature
                 inverse[n] = inverse[n] - torch.outer(u, u) / (1 + expected)
     assert starts > 4
 
 
-def test_habitats_rnd_is_the_norm_at_the_state_before_the_action() -> None:
-    bonus, setting = built("rnd", "habitat")
-    (model,) = setting.models.values()
+def distance(model: Any, state: dict[str, np.ndarray]) -> torch.Tensor:
+    """‖f − f̄‖ of one state, by whole networks or by heads on the frozen encoder."""
+    inputs = batch(state) if model._encoder is None else model._encoder._encoder(batch(state))
+    return (model._predictor(inputs) - model._target(inputs)).norm()
+
+
+@pytest.mark.parametrize(
+    ("expression", "variant", "at"),
+    [("rnd", "habitat", state_at), ("rnd", "minihack", next_state_at), ("rnd_alone", "minihack", next_state_at)],
+)
+def test_rnd_is_the_norm_of_the_error(expression: str, variant: str, at: Any) -> None:
+    # rnd_trainer.py: before the action; algos/rnd.py, algos/e3b.py: after it
+    bonus, setting = built(expression, variant)
+    model = list(setting.models.values())[-1]
     (fragment,) = cut(10)
     values = bonus.compute(fragment)
     with torch.no_grad():
         for t, n in np.ndindex(*fragment.action.shape):
-            rows = batch(state_at(fragment, t, n))
-            error = model._predictor(rows) - model._target(rows)
-            assert float(values[t, n]) == pytest.approx(float(error.norm()), rel=1e-4)
+            assert float(values[t, n]) == pytest.approx(float(distance(model, at(fragment, t, n))), rel=1e-4)
 
 
-def test_habitats_noveld_has_whole_networks_and_the_difference_of_norms() -> None:
-    bonus, setting = built("noveld", "habitat")
-    (model,) = setting.models.values()
+@pytest.mark.parametrize("variant", ["habitat", "minihack"])
+def test_noveld_is_the_difference_of_norms(variant: str) -> None:
+    # noveld_trainer.py, algos/bebold.py; whole networks on Habitat only
+    bonus, setting = built("noveld", variant)
+    model = list(setting.models.values())[-1]
     (fragment,) = cut(10, seed=2)
     values = bonus.compute(fragment)
-    assert type(model._target) is type(model._predictor)
-
-    def novelty(state: dict[str, np.ndarray]) -> float:
-        return float((model._predictor(batch(state)) - model._target(batch(state))).norm())
-
+    assert (type(model._target) is type(model._predictor) is not torch.nn.Sequential) == (variant == "habitat")
     with torch.no_grad():
         for t, n in np.ndindex(*fragment.action.shape):
-            gain = novelty(next_state_at(fragment, t, n)) - 0.1 * novelty(state_at(fragment, t, n))
-            assert float(values[t, n]) == pytest.approx(max(gain, 0), rel=1e-4)
+            after, before = (distance(model, state(fragment, t, n)) for state in (next_state_at, state_at))
+            assert float(values[t, n]) == pytest.approx(max(float(after - 0.1 * before), 0), rel=1e-4)
+
+
+def test_minihack_losses() -> None:
+    # losses.py: cross-entropy, summed over time, mean over the batch; RND's: mean over both in combinations, summed
+    # over time alone. Unlike the program we also train on first states, of which this fragment has none.
+    (fragment,) = cut(9, seed=8, envs=4)
+    fragment.first[:], fragment.terminated[:], fragment.truncated[:] = False, False, False
+    fragment.final_index = np.zeros((0, 2), np.int64)
+    fragment.finals = {key: rows[:0] for key, rows in fragment.finals.items()}
+    e3b, _ = built("e3b", "minihack")
+    sums = {"e3b": 0.0, "rnd": 0.0, "rnd_alone": 0.0}
+    models = {name: list(built(name, "minihack")[1].models.values())[-1] for name in ("rnd", "rnd_alone")}
+    steps = list(np.ndindex(*fragment.action.shape))
+    with torch.no_grad():
+        for t, n in steps:
+            features = [e3b.model._encoder(batch(state_at(fragment, row, n)))[0] for row in (t, t + 1)]
+            logits = e3b.model._head(torch.cat(features))
+            sums["e3b"] -= float(logits.log_softmax(-1)[fragment.action[t, n]])
+            for name, model in models.items():
+                sums[name] += float(distance(model, state_at(fragment, t + 1, n)))
+    assert e3b.learn(fragment)["inverse_dynamics_loss"] == pytest.approx(sums["e3b"] / 4, rel=1e-4)
+    assert models["rnd"].learn(fragment)["predictor_loss"] == pytest.approx(sums["rnd"] / len(steps), rel=1e-4)
+    assert models["rnd_alone"].learn(fragment)["predictor_loss"] == pytest.approx(sums["rnd_alone"] / 4, rel=1e-4)
 
 
 @pytest.mark.parametrize(("variant", "size"), [("habitat", "mean"), ("minihack", "norm"), ("ours", "half")])
@@ -110,6 +143,15 @@ def loss_of_step(model: Any, expression: str, fragment: Fragment, t: int) -> flo
     return -float(chosen.mean())
 
 
+def forward_loss(model: Any, fragment: Fragment, t: int) -> float:
+    """icm_trainer.py: the mean over envs and features of the squared error."""
+    before, after = (
+        model._networks["encoder"](as_tensors({k: v[i] for k, v in fragment.observations.items()})) for i in (t, t + 1)
+    )
+    taken = torch.nn.functional.one_hot(torch.from_numpy(fragment.action[t]), NUM_ACTIONS)
+    return float((model._networks["forward_model"](torch.cat([before, taken], dim=-1)) - after).square().mean())
+
+
 @pytest.mark.parametrize("expression", ["e3b", "icm", "rnd", "noveld", "rnd(networks=shared)"])
 def test_one_habitat_update_takes_one_random_step_of_all_envs_across_episode_ends(expression: str) -> None:
     bonus, setting = built(expression, "habitat")
@@ -120,10 +162,13 @@ def test_one_habitat_update_takes_one_random_step_of_all_envs_across_episode_end
     for _ in range(12):
         with torch.no_grad():
             losses = [loss_of_step(model, expression, fragment, t) for t in range(12)]
+            errors = [forward_loss(model, fragment, t) if expression == "icm" else 0.0 for t in range(12)]
         setting.again()
-        loss = bonus.learn(fragment)[key]
+        metrics = bonus.learn(fragment)
+        loss = metrics[key]
         step = min(range(12), key=lambda t: abs(losses[t] - loss))
         assert losses[step] == pytest.approx(loss, rel=1e-5)
+        assert metrics.get("forward_loss", 0.0) == pytest.approx(errors[step], rel=1e-5)
         seen.add(step)
     assert len(seen) > 4
     assert fragment.first[1:-1].any()

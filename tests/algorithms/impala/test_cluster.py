@@ -208,7 +208,7 @@ def test_runners_that_keep_dying_end_the_run(cluster, make_config, running):
             os.kill(os.getpid(), signal.SIGKILL)
 
     algorithm = running(make_config("none").env_runners(env_runner_cls=Runner))
-    with pytest.raises(RuntimeError, match="all runners died 4 times without finishing a fragment"):
+    with pytest.raises(RuntimeError, match="all runners died 4 times without finishing a fragment; if MultiRoom"):
         algorithm.train()
 
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from bonuslab.algorithms.data.finite import NonFinite
+from bonuslab.algorithms.impala.compiled_loss import compiled_loss
 from bonuslab.algorithms.impala.hyperparameters import IMPALAHyperparameters
 from bonuslab.algorithms.impala.loss import impala_loss
 
@@ -156,6 +157,22 @@ def test_gradients_treat_targets_and_advantages_as_constants(changes):
                 assert data["logits"].grad[t, n, b].item() == pytest.approx(by_logit / N, rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.float64, 1e-11)])
+@pytest.mark.parametrize("changes", [{}, {"clip_param": 0.2}, {"clip_param": 0.2, "normalise_advantages": True}])
+def test_the_compiled_loss_is_the_same(changes, dtype, tolerance):
+    settings = IMPALAHyperparameters(**SETTINGS | {"lambda_": 0.95} | changes)
+    data = {key: rows.to(dtype) if rows.is_floating_point() else rows for key, rows in batch(5).items()}
+    given = [data[key].requires_grad_() for key in ("logits", "value")]
+    results = []
+    for loss in (
+        impala_loss(**arguments(data), settings=settings)[0],
+        compiled_loss(**arguments(data), settings=settings),
+    ):
+        results.append([loss.detach(), *torch.autograd.grad(3 * loss, given)])
+    for plain, compiled in zip(*results, strict=True):
+        torch.testing.assert_close(compiled, plain, rtol=tolerance, atol=tolerance)
+
+
 def test_normalised_advantages_do_not_depend_on_the_reward_scale():
     data = batch(4) | {"value": torch.zeros(T, N, dtype=torch.float64)}
     data["next_value"] = torch.zeros_like(data["value"])
@@ -169,9 +186,10 @@ def test_normalised_advantages_do_not_depend_on_the_reward_scale():
     ("column", "name"), [("logits", "policy logits"), ("value", "value"), ("reward", "reward"), ("next_value", "next")]
 )
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
-def test_a_non_finite_input_is_named(column, name, bad):
+@pytest.mark.parametrize("loss", [impala_loss, compiled_loss])
+def test_a_non_finite_input_is_named(column, name, bad, loss):
     data = batch()
     data[column][2, 1] = bad
     data["terminated"][2, 1] = False
     with pytest.raises(NonFinite, match=f"{name}.* is not finite"):
-        impala_loss(**arguments(data), settings=IMPALAHyperparameters(**SETTINGS))
+        loss(**arguments(data), settings=IMPALAHyperparameters(**SETTINGS))

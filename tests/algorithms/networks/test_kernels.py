@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from bonuslab.algorithms.data.synthetic import OBSERVATION_SPACE
 from bonuslab.algorithms.learning.discounted_sum import discounted_sum
 from bonuslab.algorithms.networks import build_policy
+from bonuslab.algorithms.networks.compiled_policy import CompiledPolicy, policy_for_acting
 from bonuslab.algorithms.networks.crop import crop_around_agent
-from bonuslab.algorithms.networks.glyph_convolutions import glyph_convolutions, plain_glyph_convolutions
 from bonuslab.algorithms.networks.kernels.gemm import gemm
 from bonuslab.algorithms.networks.lstm import ResettingLSTM
 from bonuslab.algorithms.networks.small import FEWEST_TO_COMPARE, SmallEncoder
@@ -72,26 +72,6 @@ def test_recurrence_passes_nan_on() -> None:
     output, _ = lstm(inputs, torch.zeros(T, N, dtype=torch.bool), lstm.initial_state(N, inputs))
     assert output[5:, 2].isnan().all()
     assert output[:, torch.arange(N) != 2].isfinite().all()
-
-
-def test_glyph_convolutions() -> None:
-    torch.manual_seed(2)
-    embedding = nn.Embedding(300, 8)
-    layers = nn.Sequential(nn.Conv2d(8, 16, 3, 2), nn.ReLU(), nn.Conv2d(16, 12, 3, 2), nn.ReLU(), nn.Flatten())
-    kinds = torch.randint(300, (21, 15, 15), dtype=torch.int16)
-    parameters = [*embedding.parameters(), *layers.parameters()]
-    direction = torch.randn(21, 12 * 9)
-
-    def results(function: Callable[..., Tensor], direction: Tensor) -> list[Tensor]:
-        output = function(kinds, embedding, layers)
-        return [output, *torch.autograd.grad((output * direction).sum(), parameters)]
-
-    compiled = results(glyph_convolutions, direction)
-    for ours, plain in zip(compiled, results(plain_glyph_convolutions, direction), strict=True):
-        assert_close(ours, plain.double())
-    with torch.no_grad():
-        embedding.weight[kinds[3, 7, 7].long()] = float("nan")
-    assert glyph_convolutions(kinds, embedding, layers)[3].isnan().any()
 
 
 def observations(rows: int, repeated: int) -> dict[str, Tensor]:
@@ -163,6 +143,33 @@ def test_states_prepared_once_serve_every_minibatch() -> None:
             results.append([output.logits, output.value, *torch.autograd.grad(loss, list(network.parameters()))])
         for ours, exact in zip(*results, strict=True):
             assert_close(ours, exact.double())
+
+
+@pytest.mark.parametrize("family", ["small", "tiny"])
+def test_acting_compiled(family: str) -> None:
+    torch.manual_seed(7)
+    network = build_policy(family, OBSERVATION_SPACE, 5)
+    given, first = observations(N, 1), torch.rand(N) < 0.3
+    state = tuple(torch.randn(2, 1, N, network.core.layers.hidden_size))  # type: ignore[union-attr]
+    with torch.inference_mode():
+        policy = policy_for_acting(network)
+        assert isinstance(policy, CompiledPolicy)
+        ours, plain = (
+            policy.act(given, first, state),
+            network.double().act(given, first, tuple(map(Tensor.double, state))),
+        )
+    for name in ("logits", "value", "features"):
+        assert_close(getattr(ours, name), getattr(plain, name))
+    for mine, exact in zip(ours.state, plain.state, strict=True):
+        assert_close(mine, exact)
+
+
+def test_small_encoder_passes_nan_on() -> None:
+    encoder = build_policy("tiny", OBSERVATION_SPACE, 5).encoder
+    given = observations(12, 1)
+    with torch.no_grad():
+        encoder.message.weight[1:] = float("nan")
+        assert encoder(given).isnan().any(1).all()
 
 
 def test_discounted_sum() -> None:

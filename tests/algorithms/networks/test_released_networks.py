@@ -18,6 +18,7 @@ from nle import nethack
 from torch import Tensor, nn
 from torch.nn import functional
 
+from bonuslab.algorithms.bonuses import Setting, parse
 from bonuslab.algorithms.data.synthetic import OBSERVATION_SPACE, Trajectory
 from bonuslab.algorithms.ddppo.hyperparameters import HABITAT
 from bonuslab.algorithms.impala.hyperparameters import PAPER
@@ -75,6 +76,7 @@ def test_the_paper_policy_gives_the_released_networks_outputs() -> None:
     assert fragment.first[1:-1].any()  # the LSTM is reset inside the unroll
     w = {name.removeprefix("encoder."): value for name, value in policy.state_dict().items()}
     assert w["glyph_embedding.weight"].shape == (nethack.MAX_GLYPH, 64) == (5976, 64)
+    assert (w["character_embedding.weight"].shape, w["blstats.0.weight"].shape) == ((256, 32), (64, 27))
     lstm = nn.LSTM(1024, 1024).double()
     lstm.load_state_dict(policy.core.layers.state_dict())
     rows = as_tensors(fragment.observations)
@@ -115,6 +117,26 @@ def test_the_embedding_of_nul_stays_zero() -> None:
     assert not encoder.character_embedding.weight[0].any()
     assert not encoder.character_embedding.weight.grad[0].any()
     assert encoder.character_embedding.weight.grad.any()
+
+
+def linear_sizes(module: nn.Module) -> list[tuple[int, int]]:
+    return [(layer.in_features, layer.out_features) for layer in module.modules() if isinstance(layer, nn.Linear)]
+
+
+def test_minihack_bonus_networks() -> None:
+    # algos/e3b.py: φ is the policy's encoder without LSTM; algos/bebold.py, models.py: heads on one frozen encoder
+    setting = Setting(OBSERVATION_SPACE, 8, network=PAPER.values.network, variant=PAPER.values.bonus_variant)
+    e3b, rnd = (parse(name).build(setting) for name in ("e3b", "rnd"))
+    assert e3b.model.size == rnd._model._encoder.size == 1024  # so E3B's matrix is 1024 × 1024
+    assert linear_sizes(e3b.model._head) == [(2 * 1024, 256), (256, 8)]
+    assert linear_sizes(rnd._model._target) == [(1024, 128), (128, 128), (128, 128), (128, 128)]
+    assert linear_sizes(rnd._model._predictor) == [(1024, 1024), (1024, 1024), (1024, 128), (128, 128), (128, 128)]
+    trained = [parameter.requires_grad for parameter in rnd._model._predictor.parameters()]
+    frozen = [*rnd._model._target.parameters(), *rnd._model._encoder._encoder.parameters()]
+    assert all(trained)
+    assert not any(parameter.requires_grad for parameter in frozen)
+    encoders = {type(e3b.model._encoder), type(rnd._model._encoder._encoder)}
+    assert encoders == {type(build_encoder(PAPER.values.network, OBSERVATION_SPACE))}  # encoders have no LSTM
 
 
 def habitat_states(number: int, seed: int = 0) -> dict[str, Tensor]:
@@ -174,6 +196,14 @@ def test_the_habitat_bonus_encoder_ends_in_three_layers_the_last_linear() -> Non
     assert (features < 0).any()
 
 
+def test_habitat_sizes_at_256_pixels() -> None:
+    # resnet_policy.py, resnet.py: 32 base planes; the compressed features are about 2,048, then 512
+    encoder = build_encoder(HABITAT.values.bonus_network, habitat_space(256))
+    first = next(layer for layer in encoder.trunk.backbone.modules() if isinstance(layer, nn.Conv2d))
+    assert (first.in_channels, first.out_channels) == (4, 32)
+    assert (encoder.visual.in_features, encoder.visual.out_features) == (2048, 512)
+
+
 def test_running_moments_are_those_of_all_trained_images() -> None:
     moments = RunningMoments(2)
     batches = [torch.randn(n, 2, 4, 4).double() * 3 + 1 for n in (5, 1, 8)]
@@ -198,10 +228,12 @@ def test_running_moments_of_replicas_are_joint(connected: Callable) -> None:
     alone = RunningMoments(2)
     alone(torch.cat(batches))
     replicas = [RunningMoments(2) for _ in batches]
-    for replica, collectives in zip(replicas, connected(2), strict=True):
+    group = connected(2)
+    for replica, collectives in zip(replicas, group, strict=True):
         connect(nn.Sequential(replica), lambda collectives=collectives: collectives)
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda pair: pair[0](pair[1]), zip(replicas, batches, strict=True)))
+    assert [collectives.exchanges for collectives in group] == [1, 1]  # each costs 7 ms among 128 workers in a ring
     for replica in replicas:
         for name, value in alone.state_dict().items():
             torch.testing.assert_close(replica.state_dict()[name], value)

@@ -84,7 +84,7 @@ def test_rooms_ever_is_the_union_over_episodes_and_survives_a_checkpoint(running
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", ["impala", pytest.param("ddppo", marks=pytest.mark.slow)])
 def test_rooms_ever_is_the_union_over_two_runners(name: str, cluster: None) -> None:
     config = small(name, "MontezumaRevenge", "none", max_steps=5)
     runner = {"impala": Runner, "ddppo": Worker}[name]

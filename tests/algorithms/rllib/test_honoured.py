@@ -12,9 +12,11 @@ from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
 from ray.rllib.callbacks.callbacks import RLlibCallback
 from ray.rllib.connectors.connector_v2 import ConnectorV2
 from ray.rllib.core.columns import Columns
+from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from ray.rllib.core.rl_module.torch.torch_rl_module import TorchRLModule
 
+from bonuslab.algorithms.acting.policy_module import PolicyModule
 from bonuslab.algorithms.ddppo.config import DDPPOConfig
 from bonuslab.algorithms.impala.config import IMPALAConfig
 from bonuslab.algorithms.rllib.honoured import CALLBACKS, HONOURED
@@ -78,6 +80,15 @@ def test_defaults_are_valid(kind: Any) -> None:
         (lambda config: config.run_serially().env_runners(num_env_runners=2), "num_env_runners=2 and .* do not fit"),
         (lambda config: config.evaluation(evaluation_duration="auto"), "evaluation_duration='auto'"),
         (lambda config: config.offline_data(output="somewhere"), "output"),
+        (lambda config: config.multi_agent(policy_mapping_fn=lambda *_: "a"), "mapping_fn: it trains one policy"),
+        (lambda config: config.env_runners(num_env_runners=-1), "num_env_runners -1 cannot be used"),
+        (lambda config: config.learners(num_learners=-1), "num_learners -1 cannot be used"),
+        (lambda config: config.debugging(seed=1.5), "seed 1.5 cannot be used"),
+        (lambda config: config.rl_module(rl_module_spec=RLModuleSpec(model_config={"a": 1})), "model_config of an RLM"),
+        (
+            lambda config: config.rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs={"a": RLModuleSpec()})),
+            "takes no MultiRLModuleSpec",
+        ),
     ],
 )
 def test_what_would_have_no_effect_is_refused(change: Any, said: str) -> None:
@@ -98,6 +109,22 @@ def test_a_callback_class_and_a_module_that_would_not_be_used_are_refused() -> N
         IMPALAConfig().environment("MultiRoom-N2").rl_module(rl_module_spec=spec).validate()
 
 
+def test_a_module_class_of_ones_own_has_the_same_network() -> None:
+    class Own(PolicyModule):
+        pass
+
+    algorithm = small().rl_module(rl_module_spec=RLModuleSpec(module_class=Own)).build_algo()
+    module = algorithm.get_module()
+    algorithm.stop()
+    assert isinstance(module, Own)
+    assert module.model_config == {"family": "mlp", "recurrent": True}
+
+
+def test_an_unknown_training_setting_is_named() -> None:
+    with pytest.raises(InvalidInput, match="unknown training setting 'learning_rates'"):
+        IMPALAConfig().training(learning_rates=1e-3)
+
+
 def test_every_callback_of_rllib_is_called_or_refused() -> None:
     names = {name for name in vars(RLlibCallback) if name.startswith("on_")}
     assert names >= set(CALLBACKS) >= {"on_episode_end", "on_train_result", "on_environment_created"}
@@ -111,6 +138,8 @@ def test_minus_one_is_no_way_around_the_checks() -> None:
     """RLlib takes -1 for a deprecated setting and replaces it by the default."""
     with pytest.raises(InvalidInput, match=r"invalid lr=-1\.0"):
         small(lr=-1.0).build_algo()
+    with pytest.raises(InvalidInput, match="seed -1 cannot be used"):
+        small().debugging(seed=-1).build_algo()
 
 
 class Curiosity(ConnectorV2):

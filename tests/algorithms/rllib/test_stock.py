@@ -120,9 +120,8 @@ def test_only_the_coefficient_changes_the_weights(model: dict[str, Any], running
     assert any((expected != found).any() for expected, found in zip(plain, large, strict=True))
 
 
-@pytest.mark.parametrize(
-    "bonus", ["none", "count.episodic(agent_position)", pytest.param("e3b", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("bonus", ["none", "count.episodic(agent_position)", "e3b"])
 def test_ppo_learns_only_with_a_bonus(bonus: str, running: Callable[[Any], Any]) -> None:
     config = ppo(Lock, fcnet_hiddens=[64])
     config.env_runners(num_envs_per_env_runner=8, rollout_fragment_length=64)

@@ -49,7 +49,8 @@ def test_two_trials_of_impala(cluster, make_config, tmp_path, serial):
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [0, 2])
 def test_a_trial_of_ddppo(cluster, tmp_path, workers):
     config = DDPPOConfig().environment("MultiRoom-N2-S4").apply(LAPTOP.values).bonus(BONUS)
     config.env_runners(num_envs_per_env_runner=4, rollout_fragment_length=8, num_env_runners=workers)

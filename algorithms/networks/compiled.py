@@ -1,0 +1,19 @@
+"""When the networks' compiled loops run, and what they read."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bonuslab.algorithms.networks.kernels.gemm import gemm
+
+
+def is_compiled(x: Tensor) -> bool:
+    """Whether there are compiled loops for tensors like `x`: float32 on the CPU, if PyTorch exports its product."""
+    return x.device.type == "cpu" and x.dtype == torch.float32 and gemm() is not None
+
+
+def arrays(*tensors: Tensor) -> list[np.ndarray]:
+    """The tensors' memory, or a copy of what is not contiguous."""
+    return [tensor.detach().contiguous().numpy() for tensor in tensors]
