@@ -1,19 +1,23 @@
 """Break small grids in random ways, and check that nothing is lost, repeated or left behind.
 
-    python experiments/chaos.py [--faults 100] [--seed 0] [--only driver trial …] [--out DIR]
+    python experiments/chaos.py [--faults 100] [--seed 0] [--only driver trial …] [--grids serial …] [--out DIR]
 
-Each fault strikes a new grid of three short trials as soon as one has a checkpoint. Then the same command is run until
-the grid is finished, and checked: finished trials stay as they were; rows have no gap and no duplicate, in the trial's
-file and in MLflow; no process and no shared memory remains; nothing takes longer than `HANGS_SECONDS`. Prints a table
-of what was tried and what survived, and exits with status 1 if anything was lost.
+Each grid (`chaos_grids.py`) gets several faults, one after the other; whenever its command ends early, it is run again
+as it was. The finished grid is checked: trials that were finished before a fault stay as they were; rows have no gap
+and no duplicate, in the trial's file and in MLflow; no process, no shared memory and no temporary file remains; nothing
+takes longer than `HANGS_SECONDS`. Prints a table of what was tried and what survived; exits with status 1 if anything
+was lost. With `--out`, adds a line per grid to chaos.csv there and keeps the output of grids that lost something.
+
+`disk full` needs the right to mount a small file system and is left out without it.
 """
 
 from __future__ import annotations
 
 import argparse
-import fcntl
+import csv
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -22,232 +26,291 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import psutil
 
+from bonuslab.experiments.chaos_checks import Finished, abandoned, finished_trials, loss, shared_memory
+from bonuslab.experiments.chaos_grids import SCALES
 from bonuslab.platform.pictures.table import print_table
-from bonuslab.platform.run.folder import GridFolder, TrialFolder
+from bonuslab.platform.run.folder import GridFolder
 
-SCRIPT = Path(__file__).with_name("minihack_grid.py")
+SCRIPT = Path(__file__).with_name("chaos_grids.py")
 MARK = "BONUSLAB_CHAOS"
 """Environment variable by which a grid's processes are recognised."""
-STEPS, ROWS = 6_400, 100
+DELIVERED = "every trial is in MLflow"
 HANGS_SECONDS = 120.0
-"""Without a new row or another sign of life for so long, a grid hangs."""
+"""Without a new row or another sign of life for so long, a grid hangs. Waiting for a core of a busy machine is none."""
 FROZEN_SECONDS = 30.0
+POLL_SECONDS = 1.0
+PAUSE_SECONDS = 4.0
+"""At most so long after new rows the next fault strikes."""
+LEFT_SECONDS = 30.0
+"""So long may processes take to end."""
+NOT_OURS = re.compile("ray|pymp-|torchinductor_")
+"""Ray's logs, a socket of its dashboard, and the user's cache of PyTorch's compiler, which stays empty."""
 OPEN_FILES = 256
-MOST_RUNS = 4
-"""Runs of the same command after the fault; more may be needed only if the fault outlasts the first."""
-SMALL = {"num_envs_per_env_runner": 4, "rollout_fragment_length": 16, "num_minibatches": 2, "num_epochs": 1}
+DISK = "128m"
+FAULTS_PER_GRID = 8
+MOST_RUNS = FAULTS_PER_GRID + 4
+"""Runs of the same command; a fault that outlasts one run may need one more."""
 
-# Fault -> part of the command line of the process that is killed.
 KILLED = {
-    "trial": "ray::",
+    "trial": "ray::GridTrial",
+    "runner": "ray::FragmentRunner",
+    "bonus actor": "ray::SharedBonus",
+    "learner": "ray::DDPPOWorker",
     "relay": "ray::Relay",
     "tracker": "bonuslab.platform.tracking",
     "raylet": "raylet/raylet",
     "gcs": "gcs_server",
 }
+"""By fault, a part of the command line of the process that is killed."""
+ONLY_IN = {"runner": "impala", "bonus actor": "impala", "learner": "ddppo"}
+"""Grids that have the process."""
+FAULTS = (
+    *("driver", *KILLED, "terminated", "frozen", "few files", "disk full"),
+    *("database deleted", "database damaged", "database locked"),
+)
 
 
 class Grid:
     """One grid and the processes of its command."""
 
-    def __init__(self, path: Path, open_files: int | None = None) -> None:
-        self.path, self.mark = path, f"{os.getpid()}-{path.name}"
-        self._open_files = open_files
-        self.process = self._start()
+    def __init__(self, scale: str, path: Path) -> None:
+        self.scale, self.folder = scale, GridFolder(path / "grid")
+        self._mark = f"{os.getpid()}-{path.name}"
+        self._log, self._temporary = path / "log", path / "t"
+        self._temporary.mkdir()
+        self.runs = 0
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        words = [word for name, value in SMALL.items() for word in ("--set", f"{name}={value}")]
-        what = [
-            "--scale",
-            "smoke",
-            "--bonuses",
-            "none",
-            "rnd",
-            "e3b",
-            "--steps",
-            str(STEPS),
-            "--checkpoint-every",
-            "640",
-        ]
-        limit = self._open_files
+    def start(self, open_files: int | None = None) -> None:
+        """Run the command, always the same."""
+        self.runs += 1
+        if self.runs > MOST_RUNS:
+            raise RuntimeError(f"not finished after {MOST_RUNS} runs")
+        words = ["--scale", self.scale, "--address", "local", "--out", str(self.folder.path)]
+        # Ray gives its workers a low priority, at which other programs of this machine would stop them.
+        more = {MARK: self._mark, "TMPDIR": str(self._temporary), "RAY_worker_niceness": "0", "OMP_NUM_THREADS": "1"}
 
         def few_files() -> None:
-            if limit is not None:
-                resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+            if open_files is not None:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, open_files))
 
-        with self.path.with_suffix(".log").open("ab") as log:
-            return subprocess.Popen(
-                [sys.executable, str(SCRIPT), *what, *words, "--address", "local", "--out", str(self.path)],
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, str(SCRIPT), *words],
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 preexec_fn=few_files,
-                env=os.environ | {MARK: self.mark, "OMP_NUM_THREADS": "1"},
+                env=os.environ | more,
             )
-
-    @property
-    def folder(self) -> GridFolder:
-        """The grid's files."""
-        return GridFolder(self.path)
+        self._log_start = self._log.stat().st_size
 
     def processes(self) -> Iterator[psutil.Process]:
         """All processes of this grid, however they were started."""
         for process in psutil.process_iter():
-            try:
-                if process.environ().get(MARK) == self.mark and process.status() != psutil.STATUS_ZOMBIE:
+            with suppress(psutil.Error):
+                if process.environ().get(MARK) == self._mark and process.status() != psutil.STATUS_ZOMBIE:
                     yield process
-            except psutil.Error:
-                continue
 
-    def has_checkpoint(self) -> bool:
-        """Whether a trial has a checkpoint, or the command has ended."""
-        if self.process.poll() is not None:
-            return True
-        return (self.path / "grid.json").exists() and any(trial.state().checkpoints for trial in self.folder.trials())
+    def find(self, text: str) -> list[psutil.Process]:
+        """The processes with a text in their command line."""
+        found = []
+        for process in self.processes():
+            with suppress(psutil.Error):
+                found += [process] if text in " ".join(process.cmdline()) else []
+        return found
+
+    def wait_for_rows(self) -> bool:
+        """Until there are rows that were not there, and a checkpoint; whether the command is still running."""
+        before = self._rows()
+        for _ in self._watched():
+            if self._rows() - before and any(trial.state().checkpoints for trial in self.folder.trials()):
+                return True
+        return False
 
     def wait(self) -> None:
-        """Until the command ends; `TimeoutError` if nothing happens for long."""
-        seen, since = None, time.monotonic()
+        """Until the command ends."""
+        for _ in self._watched():
+            pass
+
+    def is_done(self) -> bool:
+        """Whether the last command said that all is trained and delivered."""
+        said = self._log.read_bytes()[self._log_start :].decode(errors="replace")
+        return self.process.returncode == 0 and DELIVERED in said
+
+    def leftovers(self, shared: set[str]) -> str:
+        """What remains after the command; `shared`: what /dev/shm had before it."""
+        deadline = time.monotonic() + LEFT_SECONDS
+        while (left := [process.name() for process in self.processes()]) and time.monotonic() < deadline:
+            time.sleep(0.5)
+        if left:
+            return f"{len(left)} processes remain: {', '.join(sorted(set(left)))}"
+        if more := abandoned(shared_memory() - shared):
+            return f"/dev/shm keeps {', '.join(more)}"
+        files = sorted(path.name for path in self._temporary.iterdir() if not NOT_OURS.match(path.name))
+        return f"the temporary folder keeps {', '.join(files)}" if files else ""
+
+    def end(self) -> None:
+        """Kill what is left."""
+        while left := list(self.processes()):
+            for process in left:
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
+            psutil.wait_procs(left, LEFT_SECONDS)
+
+    def _rows(self) -> set[tuple[str, int]]:
+        return {(path.parent.name, path.stat().st_size) for path in self.folder.path.glob("trials/*/progress.csv")}
+
+    def _watched(self) -> Iterator[None]:
+        """Repeats while the command runs; `TimeoutError` if nothing happens for long."""
+        seen, since, before = None, time.monotonic(), self._waiting()
         while self.process.poll() is None:
-            now = [
-                path.stat().st_mtime_ns for path in (self.path.with_suffix(".log"), *self.path.rglob("progress.csv"))
-            ]
-            if now != seen:
-                seen, since = now, time.monotonic()
-            if time.monotonic() - since > HANGS_SECONDS:
-                raise TimeoutError(f"nothing happened for {HANGS_SECONDS:.0f} s")
-            time.sleep(0.2)
+            files = (self._log, *self.folder.path.glob("*"), *self.folder.path.glob("trials/*/*"))
+            with suppress(FileNotFoundError):
+                waiting = self._waiting()
+                now = [path.stat().st_mtime_ns for path in files], list(waiting)
+                if now != seen:
+                    seen, since, before = now, time.monotonic(), waiting
+                waited = max((waiting[pid] - before[pid] for pid in waiting), default=0.0)
+                if time.monotonic() - since - waited > HANGS_SECONDS:
+                    raise TimeoutError(f"nothing happened for {HANGS_SECONDS:.0f} s")
+            yield
+            time.sleep(POLL_SECONDS)
 
-    def again(self) -> None:
-        """Run the same command until the grid is finished."""
-        self._open_files = None
-        for _ in range(MOST_RUNS):
-            self.process = self._start()
-            self.wait()
-            if self.process.returncode == 0:
-                return
-        raise RuntimeError(f"not finished after {MOST_RUNS} more runs, see {self.path.with_suffix('.log')}")
+    def _waiting(self) -> dict[int, float]:
+        """By process, the seconds for which it was ready to run and another process had the core."""
+        found = {}
+        for process in self.processes():
+            with suppress(OSError):
+                found[process.pid] = int(Path(f"/proc/{process.pid}/schedstat").read_text().split()[1]) / 1e9
+        return found
 
 
-def strike(fault: str, grid: Grid, chance: random.Random) -> None:
-    """Do what the fault's name says."""
+def strike(fault: str, grid: Grid, chance: random.Random) -> bool:
+    """Do what the fault's name says; whether there was something to break."""
+    if fault in KILLED:
+        found = grid.find(KILLED[fault])
+        if found:
+            chance.choice(found).kill()
+        return bool(found)
+    database = grid.folder.path / "mlflow.db"
+    if fault.startswith("database") and not database.exists():
+        return False
     if fault == "driver":
         grid.process.kill()
     elif fault == "terminated":
         os.killpg(grid.process.pid, signal.SIGTERM)
     elif fault == "frozen":
-        victims = list(grid.processes())
-        victim = chance.choice(victims)
+        victim = chance.choice(list(grid.processes()))
         victim.suspend()
         time.sleep(FROZEN_SECONDS)
-        victim.resume()
+        with suppress(psutil.NoSuchProcess):
+            victim.resume()
+    elif fault == "few files":
+        grid.process.send_signal(signal.SIGINT)
+        grid.wait()
+        grid.start(OPEN_FILES)
+    elif fault == "disk full":
+        _fill(grid.folder.path.parent / "ballast", grid)
     elif fault == "database deleted":
-        for file in grid.path.glob("mlflow.db*"):
+        for file in database.parent.glob("mlflow.db*"):
             file.unlink()
     elif fault == "database damaged":
-        with (grid.path / "mlflow.db").open("r+b") as store_file:
+        with database.open("r+b") as store_file:
             store_file.write(chance.randbytes(4_096))
     elif fault == "database locked":
-        with sqlite3.connect(grid.path / "mlflow.db", timeout=60) as store:
+        with suppress(sqlite3.OperationalError), sqlite3.connect(database, timeout=60) as store:
             store.execute("begin exclusive")
             time.sleep(FROZEN_SECONDS)
-    elif fault in KILLED:
-        text = KILLED[fault]
-        found = [each for each in grid.processes() if text in " ".join(each.cmdline() or [each.name()])]
-        if found:
-            chance.choice(found).kill()
-
-
-FAULTS = (
-    *("driver", *KILLED, "terminated", "frozen"),
-    *("database deleted", "database damaged", "database locked", "few files"),
-)
-
-
-def try_fault(fault: str, path: Path, chance: random.Random) -> str:
-    """Break a new grid; what was lost, in words, or nothing."""
-    shared = _shared_memory()
-    grid = Grid(path, OPEN_FILES if fault == "few files" else None)
-    try:
-        _wait_for(grid.has_checkpoint)
-        before = {trial.id: trial.rows() for trial in _finished(grid)}
-        strike(fault, grid, chance)
-        grid.wait()
-        grid.again()
-        return _loss(grid, before) or _leftovers(grid, shared)
-    except (TimeoutError, RuntimeError) as error:
-        return str(error)
-    finally:
-        for process in grid.processes():
-            process.kill()
-
-
-def _finished(grid: Grid) -> list[TrialFolder]:
-    if not (grid.path / "grid.json").exists():
-        return []
-    return [trial for trial in grid.folder.trials() if trial.state().status == "finished"]
-
-
-def _loss(grid: Grid, before: dict[str, Any]) -> str:
-    expected = [STEPS // ROWS * number for number in range(1, ROWS + 1)]
-    with sqlite3.connect(grid.path / "mlflow.db") as store:
-        tracked: dict[str, list[int]] = {}
-        for name, step in store.execute(
-            "select r.name, m.step from metrics m join runs r on r.run_uuid = m.run_uuid "
-            "where r.lifecycle_stage = 'active' and m.key = 'env_steps'"
-        ):
-            tracked.setdefault(name, []).append(step)
-    for trial in grid.folder.trials():
-        if trial.state().status != "finished":
-            return f"{trial.id} is {trial.state().status}"
-        steps = trial.rows()["env_steps"].tolist()
-        if steps != expected:
-            return f"{trial.id} has {len(steps)} rows, {len(set(steps))} of them different, instead of {ROWS}"
-        if trial.id in before and not trial.rows().equals(before[trial.id]):
-            return f"{trial.id} was finished and was trained again"
-    counts = Counter(len(steps) for steps in tracked.values())
-    if tracked and counts != Counter({ROWS: len(grid.folder.trials())}):
-        return f"MLflow has {sorted(counts.elements())} points of {ROWS} rows"
-    return ""
-
-
-def _leftovers(grid: Grid, shared: set[str]) -> str:
-    deadline = time.monotonic() + 20
-    while (left := [process.name() for process in grid.processes()]) and time.monotonic() < deadline:
-        time.sleep(0.5)
-    if left:
-        return f"{len(left)} processes remain: {', '.join(sorted(set(left)))}"
-    more = [name for name in _shared_memory() - shared if _abandoned(Path("/dev/shm") / name)]
-    return f"/dev/shm keeps {', '.join(sorted(more))}" if more else ""
-
-
-def _shared_memory() -> set[str]:
-    return set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
-
-
-def _abandoned(path: Path) -> bool:
-    """Whether no living process holds a folder of games; other programs' folders may come and go."""
-    try:
-        with (path / "alive").open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
     return True
 
 
-def _wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 5 * HANGS_SECONDS
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError("the grid did not begin")
-        time.sleep(0.05)
+def _fill(ballast: Path, grid: Grid) -> None:
+    """No room on the grid's disk for a while, or until its command ends."""
+    with suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while file.write(bytes(2**16)):
+            pass
+    deadline = time.monotonic() + FROZEN_SECONDS
+    while grid.process.poll() is None and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+    ballast.unlink()
+
+
+@dataclass
+class Broken:
+    """How one grid fared."""
+
+    scale: str
+    struck: list[str] = field(default_factory=list)
+    runs: int = 0
+    lost: str = ""
+    seconds: float = 0.0
+
+
+def break_grid(scale: str, faults: Sequence[str], path: Path, chance: random.Random) -> Broken:
+    """Strike a new grid with one fault after the other and finish it. It may finish before all of them."""
+    result, began, shared = Broken(scale), time.monotonic(), shared_memory()
+    grid = Grid(scale, path)
+    left, before = list(faults), Finished()
+    try:
+        grid.start()
+        while True:
+            if left and grid.wait_for_rows():
+                time.sleep(chance.uniform(0, PAUSE_SECONDS))
+                before = finished_trials(grid.folder) | before
+                if grid.process.poll() is None and strike(left[0], grid, chance):
+                    result.struck.append(left.pop(0))
+                continue
+            grid.wait()
+            before = finished_trials(grid.folder) | before
+            if grid.is_done():
+                break
+            grid.start()
+        result.lost = loss(grid.folder, before) or grid.leftovers(shared)
+    except (TimeoutError, RuntimeError) as error:
+        result.lost = str(error)
+    finally:
+        grid.end()
+    result.runs, result.seconds = grid.runs, time.monotonic() - began
+    return result
+
+
+@contextmanager
+def small_disk(path: Path) -> Iterator[bool]:
+    """A folder on a disk of its own, if this user may mount one; whether it is."""
+    path.mkdir(parents=True)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(path)]
+    mounted = (
+        shutil.which("mount") is not None and not subprocess.run(mount, capture_output=True, check=False).returncode
+    )
+    try:
+        yield mounted
+    finally:
+        if mounted:
+            subprocess.run(["umount", "--lazy", str(path)], check=False)
+
+
+def plan(count: int, only: Sequence[str], grids: Sequence[str], chance: random.Random) -> list[tuple[str, list[str]]]:
+    """Every fault in turn, in random order, shared among grids that have what it breaks."""
+    usable = [fault for fault in only if ONLY_IN.get(fault, grids[0]) in grids]
+    if not usable:
+        raise SystemExit("none of these faults fits these grids")
+    faults = [usable[number % len(usable)] for number in range(count)]
+    chance.shuffle(faults)
+    by_grid: dict[str, list[str]] = {scale: [] for scale in grids}
+    for fault in faults:
+        by_grid[ONLY_IN.get(fault) or min(grids, key=lambda scale: len(by_grid[scale]))].append(fault)
+    return [
+        (scale, of[start : start + FAULTS_PER_GRID])
+        for scale, of in by_grid.items()
+        for start in range(0, len(of), FAULTS_PER_GRID)
+    ]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -256,37 +319,56 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--faults", type=int, default=100, metavar="N", help="how many (default 100)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="+", choices=FAULTS, default=FAULTS, metavar="FAULT", help=", ".join(FAULTS))
-    parser.add_argument("--out", type=Path, metavar="DIR", help="keep the grids there (default: a temporary folder)")
+    parser.add_argument("--grids", nargs="+", choices=SCALES, default=list(SCALES), help="default: all of them")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write chaos.csv and the grids' output there")
     arguments = parser.parse_args(argv)
     chance = random.Random(arguments.seed)
-    out = arguments.out or Path(tempfile.mkdtemp(prefix="chaos-"))
-    out.mkdir(parents=True, exist_ok=True)
-    tried: Counter[str] = Counter()
-    lost: dict[str, list[str]] = {}
-    for number in range(arguments.faults):
-        # Every kind in turn, in an order that changes from round to round.
-        fault = (
-            arguments.only[number % len(arguments.only)]
-            if number < len(arguments.only)
-            else chance.choice(arguments.only)
-        )
-        started = time.monotonic()
-        found = try_fault(fault, out / f"{number:03}-{fault.replace(' ', '-')}", chance)
-        tried[fault] += 1
-        if found:
-            lost.setdefault(fault, []).append(found)
-        print(
-            f"{number + 1} of {arguments.faults}: {fault}: {found or 'survived'} ({time.monotonic() - started:.0f} s)",
-            flush=True,
-        )
-    rows = [
-        (name, str(count), str(count - len(lost.get(name, []))), "; ".join(lost.get(name, [])))
-        for name, count in tried.items()
-    ]
+    with tempfile.TemporaryDirectory(prefix="chaos-") as scratch:
+        with small_disk(Path(scratch) / "try") as can_mount:
+            only = [fault for fault in arguments.only if can_mount or fault != "disk full"]
+        waiting = plan(arguments.faults, only, arguments.grids, chance)
+        chance.shuffle(waiting)
+        results: list[Broken] = []
+        while waiting:
+            scale, faults = waiting.pop(0)
+            path = Path(scratch) / str(len(results))
+            with small_disk(path):
+                result = break_grid(scale, faults, path, chance)
+                if arguments.out is not None:
+                    _keep(result, f"{arguments.seed}-{len(results)}", path / "log", arguments.out)
+            results.append(result)
+            words = f"{scale}: {', '.join(result.struck) or 'nothing struck'}: {result.lost or 'survived'}"
+            print(f"{words} ({result.runs} runs, {result.seconds:.0f} s)", flush=True)
+            if not result.lost and 0 < len(result.struck) < len(faults):
+                waiting.append((scale, faults[len(result.struck) :]))
+    _print(results)
+    return 1 if any(result.lost for result in results) else 0
+
+
+def _keep(result: Broken, name: str, log: Path, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    table = folder / "chaos.csv"
+    is_new = not table.exists()
+    with table.open("a", newline="") as file:
+        writer = csv.writer(file)
+        if is_new:
+            writer.writerow(("grid", "scale", "faults", "runs", "seconds", "lost"))
+        faults = "; ".join(result.struck)
+        writer.writerow((name, result.scale, faults, result.runs, round(result.seconds), result.lost))
+    if result.lost:
+        shutil.copy(log, folder / f"{name}.log")
+
+
+def _print(results: Sequence[Broken]) -> None:
+    rows = []
+    for fault in FAULTS:
+        struck = [result for result in results if fault in result.struck]
+        tried = sum(result.struck.count(fault) for result in struck)
+        bad = [result for result in struck if result.lost]
+        survived = tried - sum(result.struck.count(fault) for result in bad)
+        if tried:
+            rows.append((fault, str(tried), str(survived), "; ".join(result.lost for result in bad)))
     print_table(("fault", "tried", "survived", "lost"), rows, numbers=("tried", "survived"))
-    if arguments.out is None and not lost:
-        shutil.rmtree(out)
-    return 1 if lost else 0
 
 
 if __name__ == "__main__":

@@ -140,8 +140,10 @@ def watch(run: Run, seconds: float) -> list[Sample]:
     while run.is_running and not run.steps:
         time.sleep(1)
     samples: list[Sample] = []
+    began = time.monotonic()
     while run.is_running and len(samples) < seconds / SAMPLE_SECONDS:
-        time.sleep(SAMPLE_SECONDS)
+        # By the clock: on a busy machine a sample itself takes seconds.
+        time.sleep(max(0.0, began + SAMPLE_SECONDS * (len(samples) + 1) - time.monotonic()))
         samples.append(usage_by_process(run.process.pid))
         if len(samples) % PER_MINUTE == 0:
             print(line(len(samples) // PER_MINUTE, run.steps, samples[-PER_MINUTE:]), flush=True)

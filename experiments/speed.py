@@ -27,6 +27,7 @@ PARTS = (
     "peers",
     "training",
     "time-to-solve",
+    "startup",
     "envs",
     "bonuses",
     "networks",
@@ -39,7 +40,7 @@ PARTS = (
 ALL = "all"
 MODULES = {"ray": "ray_overhead", "time-to-solve": "time_to_solve"}
 """Where the module of a part has another name."""
-AGAINST = {"training", "time-to-solve"}
+AGAINST = {"training", "time-to-solve", "startup"}
 """Parts that compare with an earlier revision."""
 HEADERS = ("measured", "ours", "peer", "unit", "ratio")
 
@@ -56,7 +57,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--write", type=Path, metavar="FILE", help="put the Markdown between <!-- speed --> and <!-- /speed --> there"
     )
     parser.add_argument(
-        "--against", metavar="REVISION", help=f"training, time-to-solve: measure against this revision; all: {BASELINE}"
+        "--against",
+        metavar="REVISION",
+        help=f"training, time-to-solve, startup: compare with this revision; all: {BASELINE}",
     )
     parser.add_argument(
         "--cache", type=Path, metavar="FOLDER", help="peers: install Sample Factory there (default: your cache folder)"
@@ -65,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parts = PARTS if ALL in arguments.parts else tuple(arguments.parts)
     against = arguments.against or (BASELINE if ALL in arguments.parts else None)
     if against and not AGAINST.intersection(parts):
-        parser.error("--against compares serial training: name the part `training` or `time-to-solve`")
+        parser.error("--against compares training: name the part `training`, `time-to-solve` or `startup`")
     if arguments.cache and "peers" not in parts:
         parser.error("--cache is where peers are installed: name the part `peers`")
     if arguments.json and not arguments.json.resolve().parent.is_dir():

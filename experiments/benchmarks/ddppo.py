@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import statistics
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -37,30 +36,36 @@ def run(quick: bool) -> list[Measurement]:
 
 
 def _measured(updates: int, turns: int) -> list[Measurement]:
-    """One worker per core beside a single worker with as many envs, in turns.
+    """One worker per core beside a single worker with as many envs, on one core and on all, in turns.
 
-    CPU time is that of all processes, Ray's own among them: other load on the machine does not count.
+    CPU time is that of all processes, Ray's own among them: other load on the machine does not count. On one core it
+    shows what smaller batches and the exchange of gradients cost; on all cores, what the same machine does with one
+    worker.
     """
     cores = os.cpu_count() or 1
     envs = LAPTOP.values.num_envs_per_env_runner
-    ray.init("local", num_cpus=cores + 1, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+    peers = {"one core": DDPPOResources(1), f"{cores} cores": DDPPOResources(1, cores)}
+    ray.init("local", num_cpus=2 * cores + 1, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
     try:
-        with _training(cores, envs) as many, _training(1, envs * cores) as single:
-            pairs = [(_turn(many, updates), _turn(single, updates)) for _ in range(turns)]
+        with ExitStack() as stack:
+            many = stack.enter_context(_training(DDPPOResources(cores), envs))
+            others = [stack.enter_context(_training(peer, envs * cores)) for peer in peers.values()]
+            found = [[_turn(algorithm, updates) for algorithm in (many, *others)] for _ in range(turns)]
     finally:
         ray.shutdown()
+    medians = np.median(found, axis=0)  # [many and peers, 2]
     rows = []
-    for name, unit, number in (("CPU per step", "µs", 0), ("steps per second", "steps/s", 1)):
-        ours, peer = (statistics.median(turn[side][number] for turn in pairs) for side in (0, 1))
-        title = f"{cores} workers × {envs} envs, {name}; peer: one worker × {envs * cores} envs"
-        rows.append(Measurement(title, ours, peer, unit, number == 1))
+    for where, single in zip(peers, medians[1:], strict=True):
+        title = f"{cores} workers × {envs} envs; peer: one worker × {envs * cores} envs on {where}"
+        rows.append(Measurement(f"{title}, CPU per step", medians[0][0], single[0], "µs", False))
+        rows.append(Measurement(f"{title}, steps per second", medians[0][1], single[1], "steps/s", True))
     return rows
 
 
 @contextmanager
-def _training(workers: int, envs: int) -> Iterator[Any]:
+def _training(resources: DDPPOResources, envs: int) -> Iterator[Any]:
     config = DDPPOConfig().environment(TASK).debugging(seed=0, log_level="ERROR").apply(LAPTOP.values)
-    DDPPOResources(workers).configure(config).bonus("e3b * rnd").reporting(min_time_s_per_iteration=0)
+    resources.configure(config).bonus("e3b * rnd").reporting(min_time_s_per_iteration=0)
     algorithm = config.env_runners(num_envs_per_env_runner=envs).build_algo()
     try:
         for _ in range(WARM_UP_TURNS):
@@ -105,7 +110,7 @@ def _simulated(rollouts: int) -> list[Measurement]:
                 ours, share = speed_up(
                     job, workers, sync_fraction=HABITAT.values.sync_fraction, spread=spread, network=network
                 )
-                exchange = job.exchanges * network.exchange_seconds(workers, job.num_bytes)
+                exchange = job.exchange_seconds(network, workers)
                 print(
                     f"  {workers} workers, {name}, {topology}: efficiency {ours / workers:.2f} "
                     f"({waiting / workers:.2f} without preemption), {share:.0%} of the rollouts collected, all-reduce "
@@ -159,7 +164,7 @@ def timed_job(rollouts: int) -> Job:
         step_seconds=steps,
         act_seconds=float(np.median(playing[1:] - steps.sum(1)) / values.rollout_fragment_length),
         learn_seconds=float(np.median(learning[1:])),
-        exchanges=values.num_epochs * values.num_minibatches + 2 * values.bonus_updates,
+        exchanges=values.num_epochs * values.num_minibatches + values.bonus_updates,
         num_bytes=num_bytes,
     )
 
@@ -172,7 +177,7 @@ def _projected() -> list[Measurement]:
     done = simulate(job, WORKERS, sync_fraction=HABITAT.values.sync_fraction, spread=assumed.spread)
     waiting = simulate(job, WORKERS, sync_fraction=None, spread=assumed.spread)
     speed = envs * done.steps_per_second
-    exchange = job.exchanges * Network().exchange_seconds(WORKERS, job.num_bytes)
+    exchange = job.exchange_seconds(Network(), WORKERS)
     length = HABITAT.values.rollout_fragment_length
     print(
         f"  projection: {cost.flops_per_frame / 1e9:.1f} GFLOP per frame, {cost.parameters / 1e6:.1f} M parameters; "

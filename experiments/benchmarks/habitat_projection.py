@@ -61,11 +61,13 @@ def habitat_job(cost: NetworkCost, assumed: Assumptions | None = None) -> Job:
     forward = cost.flops_per_frame / assumed.flops
     # In forward passes; a backward pass costs two. Epochs of the policy, then one forward and the updates of φ.
     passes = 3 * values.num_epochs + 1 + 3 * values.bonus_updates
+    gradients = values.num_epochs * values.num_minibatches + values.bonus_updates
     return Job(
         # The envs of a GPU render in parallel; one batched forward follows.
         step_seconds=np.full((1, values.rollout_fragment_length), 1 / assumed.frames_per_second),
         act_seconds=max(assumed.launch_seconds, values.num_envs_per_env_runner * forward),
         learn_seconds=passes * frames * forward,
-        exchanges=values.num_epochs * values.num_minibatches + 2 * values.bonus_updates,
+        exchanges=gradients,
         num_bytes=4.0 * cost.parameters,
+        small_exchanges=gradients,  # each pass with gradients first joins the images' statistics
     )

@@ -19,6 +19,8 @@ def _config(settings: dict[str, Any]) -> Any:
     except ImportError:
         from bonuslab.platform.run_settings import RunSettings
 
+        if settings.get("algorithm") == "ddppo":
+            settings = settings | {"preset": "laptop-pixels"}  # now the network `auto` of `laptop`
         return RunSettings(**settings).config()
     return Config(**settings).rllib()
 

@@ -51,6 +51,13 @@ class Job:
     """All-reduces per update."""
     num_bytes: float
     """Size of one all-reduce."""
+    small_exchanges: int = 0
+    """All-reduces of a few numbers per update, such as image statistics, which cost latency only."""
+
+    def exchange_seconds(self, network: Network, workers: int) -> float:
+        """Duration of all exchanges of an update."""
+        large, small = (network.exchange_seconds(workers, size) for size in (self.num_bytes, 0))
+        return self.exchanges * large + self.small_exchanges * small
 
     def smoothed(self) -> Job:
         """Every step as long as the mean one: without what else the machine did while rollouts were timed."""
@@ -101,7 +108,7 @@ def simulate(
             steps = np.clip((finished < preempted).sum(1) + 1, fewest_steps, T)
         times = finished[np.arange(workers), steps - 1]
         clock += times.max() + job.learn_seconds * steps.max() / T
-        clock += job.exchanges * network.exchange_seconds(workers, job.num_bytes)
+        clock += job.exchange_seconds(network, workers)
         collected += int(steps.sum())
     return Simulated(collected / clock, collected / (rounds * workers * T))
 

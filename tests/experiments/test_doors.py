@@ -11,6 +11,7 @@ from bonuslab.experiments import speed
 from bonuslab.experiments.benchmarks import doors, timing
 
 
+@pytest.mark.slow
 def test_doors_measures_both_peers(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

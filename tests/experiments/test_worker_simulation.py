@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -20,6 +22,8 @@ def test_equal_workers_scale_perfectly_but_for_their_exchanges() -> None:
     chatty = job([[0.5] * 8], learn_seconds=1.0, exchanges=10)
     ring = 10 * 2 * 15 * (1e6 / 16 / 12.5e9 + 30e-6)
     assert speed_up(chatty, 16, sync_fraction=0.6)[0] == pytest.approx(16 * 5 / (5 + ring))
+    small = replace(chatty, small_exchanges=20)
+    assert small.exchange_seconds(Network(), 16) == pytest.approx(ring + 20 * 2 * 15 * 30e-6)
 
 
 def test_a_tree_needs_fewer_hops_and_smoothing_removes_only_noise() -> None:
