@@ -18,7 +18,7 @@ class ZooCommand:
     """See `help`."""
 
     help = "list the trained agents that come with bonuslab, or add one of your runs"
-    example = "bonuslab zoo; bonuslab watch zoo:multiroom-n6; bonuslab zoo add runs/NAME my-agent"
+    example = "bonuslab zoo; bonuslab watch zoo:multiroom-n8-episodic; bonuslab zoo add runs/NAME my-agent"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command's arguments."""

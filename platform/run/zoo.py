@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from bonuslab.algorithms.data.small_files import read_json, typed
 from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.envs.scratch import scratch_folder
 from bonuslab.platform.run.find import Found
 
 PREFIX = "zoo:"
@@ -76,8 +76,8 @@ def add(found: Found, name: str, episodes: int = 100, root: Path = ZOO) -> tuple
     if config.get("plugins") or ":" in config["task"]:
         raise InvalidInput(f"{trial.id} needs code of its own; the zoo has only agents that bonuslab itself can play")
     checkpoint = newest_checkpoint(found)
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / name
+    with scratch_folder() as scratch:
+        folder = scratch / name
         folder.mkdir()
         kept = _write(checkpoint, folder)
         scores = TrainedAgent.load(checkpoint).evaluate(episodes)
@@ -115,12 +115,24 @@ def _write(checkpoint: Path, folder: Path) -> bool:
             for key in path[:-1]:
                 place = place.setdefault(key, {})
             place[path[-1]] = read_state(checkpoint, *path, require_trust=_refuse)
+            _forget_training(place[path[-1]])
         write_state(folder, state)
         (folder / CONFIG).write_text(json.dumps(config if kept else {**config, "bonus": "none"}, indent=1) + "\n")
         size = sum((folder / file).stat().st_size for file in (ARRAYS, TREE, CONFIG))
         if size <= MAX_BYTES:
             return kept
     raise InvalidInput(f"the policy takes {size / 1e6:.1f} MB, and an agent of the zoo at most {MAX_BYTES / 1e6:g} MB")
+
+
+def _forget_training(state: Any) -> None:
+    """Drop what only training needs: the state of optimisers, and the memory of episodes in progress."""
+    for key, value in state.items() if isinstance(state, dict) else []:
+        if key == "optimiser":
+            value["state"] = {}
+        elif key in ("kept", "envs"):  # `EpisodeMemory`, `EpisodicCounter`
+            state[key] = {}
+        else:
+            _forget_training(value)
 
 
 def _refuse(what: str) -> None:

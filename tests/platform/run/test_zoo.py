@@ -106,7 +106,7 @@ def test_every_agent_in_the_repository_is_small_and_plays() -> None:
         assert entry.scores["greedy"].keys() >= {"win_rate", "episode_return_mean"}
 
 
-def test_the_solver_of_six_rooms_wins(tmp_path: Path) -> None:
-    shutil.copytree(zoo.folder_of("multiroom-n6"), tmp_path / "copy")
+def test_the_solver_of_eight_rooms_wins(tmp_path: Path) -> None:
+    shutil.copytree(zoo.folder_of("multiroom-n8-episodic"), tmp_path / "copy")
     agent = TrainedAgent.load(tmp_path / "copy")
     assert agent.evaluate(8)["sampled"]["win_rate"] >= 0.75
