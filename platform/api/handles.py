@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -48,13 +49,13 @@ class Policy:
         return int(action)
 
 
-class Player:
+class Player(ABC):
     """What has a trained agent, and can play."""
 
     @property
+    @abstractmethod
     def agent(self) -> TrainedAgent:
         """Policy and bonus."""
-        raise NotImplementedError
 
     def policy(self, greedy: bool = False, seed: int = 0) -> Policy:
         """The trained policy."""

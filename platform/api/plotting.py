@@ -10,10 +10,12 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
+from bonuslab.algorithms.rllib.metrics import RESULTS, find
 from bonuslab.envs.errors import unknown
 from bonuslab.platform.api.handles import Grid, Run
 from bonuslab.platform.pictures.palette import bonus_styles
 from bonuslab.platform.report.drawing import STYLE, line
+from bonuslab.platform.run.results import EPISODES, fewest_episodes
 
 POINTS = 100
 RESAMPLES = 2_000
@@ -54,6 +56,9 @@ def plot(runs: Run | Grid | Iterable[Run | Grid], metric: str = "win_rate") -> F
                     if (label["task"], label["contexts"], label["bonus"]) == (*panel, bonus)
                 ]
                 _draw(axes, [one for one in series if len(one[0])], metric, label=bonus, **line(style))
+            axes.set_xlim(left=0)
+            if metric.endswith(UNIT_RANGE):
+                axes.set_ylim(-0.02, 1.02)
             axes.legend(frameon=False)
     return figure
 
@@ -82,8 +87,12 @@ def _draw(axes: Any, series: list[tuple[np.ndarray, np.ndarray]], metric: str, *
 
 
 def _series(run: Run, metric: str) -> tuple[np.ndarray, np.ndarray]:
+    """Steps and values; of training results, where enough episodes have ended, or else the last."""
     rows = run.metrics
     rows = rows[rows[metric].notna()] if metric in rows else rows[:0]
+    if find(metric).group == RESULTS and EPISODES in rows:
+        enough = rows[EPISODES] >= fewest_episodes(run.trial.description().hyperparameters)
+        rows = rows[enough] if enough.any() else rows.tail(1)
     return (
         (rows["env_steps"].to_numpy(float), rows[metric].to_numpy(float)) if len(rows) else (np.empty(0), np.empty(0))
     )

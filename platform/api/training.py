@@ -18,6 +18,7 @@ from bonuslab.platform.run.config import Config
 from bonuslab.platform.run.find import find
 from bonuslab.platform.run.progress import Progress
 from bonuslab.platform.run.ray_session import silence_notices
+from bonuslab.platform.run.results import fewest_episodes
 
 Expression = str | Bonus | None
 """A bonus: an expression as text or objects such as `bl.E3B() * bl.RND()`, or None for no bonus."""
@@ -56,10 +57,10 @@ def resume(path: str | Path, *, steps: int | None = None, progress: bool = True,
 
 def grid(
     tasks: Any | Sequence[Any],
-    bonuses: Sequence[Expression] = (None,),
+    bonuses: Expression | Sequence[Expression] = (None,),
     seeds: Sequence[int] = (0,),
     *,
-    contexts: Sequence[int | str] = ("inf",),
+    contexts: int | str | Sequence[int | str] = ("inf",),
     steps: int | None = None,
     name: str = "grid",
     out: str | Path | None = None,
@@ -80,12 +81,14 @@ def grid(
     resources = TrialResources(cpus_per_trial, gpus_per_trial)
     if settings.pop("serial", resources.serial) != resources.serial:
         raise InvalidInput(f"serial: in a grid cpus_per_trial decides, and {cpus_per_trial} contradicts it")
+    if isinstance(seeds, int):
+        raise InvalidInput(f"seeds={seeds} is one number; pass a list, such as seeds=[0, 1, 2]")
     scale = Scale(
         "from Python",
         tasks=named_tasks(tasks),
-        bonuses=[expression_text(bonus) for bonus in bonuses],
+        bonuses=[expression_text(bonus) for bonus in ([bonuses] if isinstance(bonuses, Expression) else bonuses)],
         seeds=list(seeds),
-        contexts=[str(count) for count in contexts],
+        contexts=[str(count) for count in ([contexts] if isinstance(contexts, int | str) else contexts)],
         settings=settings if steps is None else {**settings, "total_env_steps": steps},
         resources=resources,
     )
@@ -98,7 +101,8 @@ def grid(
 
 
 def _trained(run: SingleRun, progress: bool) -> Run:
-    display = Progress(run.config.steps) if progress else Progress.silent()
+    fewest = fewest_episodes(vars(run.config.values))
+    display = Progress(run.config.steps, fewest_episodes=fewest) if progress else Progress.silent()
     try:
         run.train(display)
     finally:

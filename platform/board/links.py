@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from bonuslab.algorithms.data.small_files import DamagedFile, read_json
 from bonuslab.envs.errors import InvalidInput
 
 
@@ -38,10 +38,10 @@ def given_address(text: str | None) -> str | None:
 def mlflow_run(tracking_file: Path, store: str, ui: str | None) -> dict[str, str]:
     """A trial's run in MLflow: its id, and a link where the address of MLflow's pages is known."""
     try:
-        stores: Any = json.loads(tracking_file.read_text())["stores"]
+        stores: Any = read_json(tracking_file)["stores"]
         found = stores[store] if store in stores else next(iter(stores.values()))
         run, experiment = str(found["run_id"]), str(found.get("experiment_id"))
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, StopIteration):
+    except (DamagedFile, FileNotFoundError, LookupError, TypeError, AttributeError, StopIteration):
         return {}
     if not run.isalnum():
         return {}

@@ -24,5 +24,5 @@ class Command(Protocol):
 def add_trust(parser: ArgumentParser) -> None:
     """Declare `--trust`."""
     parser.add_argument(
-        "--trust", action="store_true", default=False, help="run code that a run or checkpoint of somebody else brings"
+        "--trust", action="store_true", default=False, help="run code that comes with somebody else's run"
     )

@@ -6,16 +6,25 @@ import argparse
 import errno
 import re
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib.metadata import EntryPoint, entry_points, version
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.envs.extras import is_ours, missing
 from bonuslab.platform.cli.command import Command
 
 GROUP = "bonuslab.commands"
+_DEVELOPERS_WARNING = warnings.formatwarning
 _LONG_WORD = re.compile(r"\S{300,}")
+
+
+class _Formatter(argparse.HelpFormatter):
+    """Examples stay on their lines, ready to be copied."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if text.startswith("Example:") else super()._fill_text(text, width, indent)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -28,6 +37,7 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; invalid input prints one sentence and returns 2."""
     words = list(sys.argv[1:] if argv is None else argv)
+    warnings.formatwarning = _warning  # type: ignore[assignment]  # it passes the place on as it is
     commands = {entry.name: entry for entry in entry_points(group=GROUP)}
     try:
         if not words or words[0] in ("-h", "--help"):
@@ -65,6 +75,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
+def _warning(message: Warning | str, category: type[Warning], *place: Any) -> str:
+    """A warning for users as one sentence; the line of source that Python adds would explain nothing."""
+    return f"warning: {message}\n" if category is UserWarning else _DEVELOPERS_WARNING(message, category, *place)
+
+
 def _refuse(reason: str) -> int:
     """Print why a command is not run, without the end of very long words."""
     shown = _LONG_WORD.sub(lambda word: f"{word[0][:60]}…", reason)
@@ -78,7 +93,8 @@ def _run(entry: EntryPoint, words: list[str]) -> int:
     parser = _Parser(
         prog=f"bonuslab {entry.name}",
         description=f"{command.help[0].upper()}{command.help[1:]}.",
-        epilog=f"Example: {command.example}",
+        epilog="\n  ".join(["Example:", *command.example.split("; ")]),
+        formatter_class=_Formatter,
     )
     command.add_arguments(parser)
     return command.run(parser.parse_args(words))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from dataclasses import fields
+from os.path import expanduser
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +61,8 @@ class SearchCommand:
         what.add_argument(
             "--grace",
             type=float,
-            metavar="SHARE",
-            help=f"of the steps that no scheduler stops (default {Search.grace})",
+            metavar="X",
+            help=f"share of the steps before a run may be stopped (default {Search.grace})",
         )
         what.add_argument("--metric", metavar="COLUMN", help=f"column to maximise (default {Search.metric})")
         what.add_argument("--algorithm", metavar="NAME", help="impala or ddppo (default impala)")
@@ -93,7 +94,7 @@ class SearchCommand:
             given.get("contexts", ["inf"]),
             settings,
             parse_seeds(given.get("study_seeds", ())),
-            Path(given.get("out", "runs/search")).expanduser(),
+            Path(expanduser(given.get("out", "runs/search"))),
             session_options(given),
         )
         loading.clear()

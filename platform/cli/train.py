@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace
+from os.path import expanduser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.cli.command import add_trust
 from bonuslab.platform.grid.arguments import add_run_arguments, chosen_settings
+from bonuslab.platform.run.deferred import deferred
 from bonuslab.platform.run.find import find
 from bonuslab.platform.run.loading import paused_collector
 from bonuslab.platform.run.progress import Progress, duration
@@ -80,7 +82,7 @@ def _prepared(given: dict[str, Any]) -> SingleRun:
     loading = Progress(1)
     loading.hint("loading PyTorch and RLlib")
     try:
-        with paused_collector():
+        with paused_collector(), deferred():
             from bonuslab.platform.grid.single import SingleRun
             from bonuslab.platform.run.config import Config
             from bonuslab.platform.run.ray_session import silence_notices
@@ -89,7 +91,7 @@ def _prepared(given: dict[str, Any]) -> SingleRun:
         settings = chosen_settings(given, given.get("algorithm", "impala"))
         own = {name: given[name] for name in _OWN if name in given}
         if "resume" not in given:
-            path = Path(given["out"]).expanduser() if "out" in given else None
+            path = Path(expanduser(given["out"])) if "out" in given else None
             return SingleRun.begin(Config.of(given["task"], **own, **settings), path)
         for name in given:
             if name not in _WITH_RESUME:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from os.path import expanduser
 from pathlib import Path
 
 from bonuslab.envs.errors import InvalidInput
@@ -24,8 +25,8 @@ class WatchCommand:
         parser.add_argument(
             "run",
             nargs="+",
-            help="name or folder of a run or trial, one of its checkpoints, zoo:NAME (`bonuslab zoo`), or a grid, of "
-            "which one trial per bonus plays",
+            help="name or folder of a run or trial, one of its checkpoints, zoo:NAME (`bonuslab zoo`), or a grid "
+            "(one trial per bonus plays)",
         )
         parser.add_argument("--context", type=int, metavar="ID", help="context to play (default: a random one)")
         parser.add_argument("--seed", type=int, default=0, help="random seed of contexts and actions (default 0)")
@@ -89,7 +90,7 @@ def checkpoints_of(given: str) -> list[tuple[Path, str]]:
     silence_notices()
     if given.startswith(PREFIX):
         return [(folder_of(given), given)]
-    path = Path(given).expanduser()
+    path = Path(expanduser(given))
     if (path / MANIFEST).is_file():
         return [(path, "")]
     found = find(given)

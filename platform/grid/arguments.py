@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Mapping, Sequence
+from os.path import expanduser
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,9 @@ def add_session_arguments(parser: ArgumentParser, folder: str) -> Any:
     how.add_argument("--plan", action="store_true", help="print the trials, and the time and disk they need, and exit")
     how.add_argument("--recalibrate", action="store_true", help="with --plan: measure again what was measured before")
     how.add_argument("--address", metavar="HOST:PORT", help="Ray cluster to join; `local` uses this machine only")
+    how.add_argument(
+        "--ray-dashboard", action="store_true", help="start Ray's dashboard and metrics too (a cluster has its own)"
+    )
     how.add_argument("--concurrent", type=int, metavar="N", help="maximum concurrent trials (default: as many as fit)")
     how.add_argument("--max-retries", type=int, metavar="N", help="retries of a failed trial (default 2)")
 
@@ -92,7 +96,7 @@ def chosen_settings(given: dict[str, Any], algorithm: str) -> dict[str, Any]:
         if option in given:
             settings[name] = given[option]
     if "plugin" in given:
-        settings["plugins"] = [str(Path(path).expanduser().resolve()) for path in given["plugin"]]
+        settings["plugins"] = [str(Path(expanduser(path)).resolve()) for path in given["plugin"]]
     if "env" in given:
         settings["env"] = dict(map(parse_env_setting, given["env"]))
     return settings

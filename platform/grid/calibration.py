@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import platform
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -20,7 +19,9 @@ import torch
 from ray.util.placement_group import PlacementGroup, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
+from bonuslab.algorithms.data.small_files import DamagedFile, fits, read_json, typed
 from bonuslab.algorithms.extensions import capture, install
+from bonuslab.envs.scratch import scratch_folder
 from bonuslab.platform.grid.cluster import Cluster
 from bonuslab.platform.grid.resources import TrialResources
 from bonuslab.platform.run.config import Config
@@ -65,7 +66,9 @@ class Calibration:
     def known(self, config: Config) -> Speed | None:
         """A cached measurement, if any."""
         found = self._read().get(self._key(config))
-        return Speed(**found) if found else None
+        with suppress(DamagedFile):
+            return typed(Speed, found, self._file)
+        return None
 
     def measure(self, kinds: Sequence[Config], show: Callable[[str], None]) -> None:
         """Train each kind briefly and cache the results.
@@ -98,14 +101,14 @@ class Calibration:
         """Approximate size of a checkpoint: cached, or estimated from one written now."""
         key = f"{self._key(config)} checkpoint"
         found = self._read().get(key)
-        if found is None:
+        if not fits(found, int):
             algorithm = replace(config, serial=True).rllib().build_algo()
             try:
                 found = GROWTH_BY_TRAINING * _checkpoint_bytes(algorithm)
             finally:
                 algorithm.stop()
             self._remember(key, found)
-        return int(found)
+        return int(found)  # type: ignore[arg-type]
 
     def _remember(self, key: str, value: Any) -> None:
         """Cache a value; if that fails, it is only measured again."""
@@ -115,9 +118,10 @@ class Calibration:
 
     def _read(self) -> dict[str, Any]:
         try:
-            return json.loads(self._file.read_text())
-        except (OSError, ValueError):
+            values = read_json(self._file)
+        except (DamagedFile, FileNotFoundError):
             return {}
+        return values if isinstance(values, dict) else {}
 
     def _key(self, config: Config) -> str:
         parts = [self._machine, vars(self._resources), config.as_dict(), vars(config.values)]
@@ -179,9 +183,9 @@ def measure_acting(config: Config, resources: TrialResources) -> dict[str, Any]:
 
 
 def _checkpoint_bytes(algorithm: Any) -> int:
-    with tempfile.TemporaryDirectory() as scratch:
-        algorithm.save_to_path(Path(scratch).resolve() / "checkpoint")
-        return sum(path.stat().st_size for path in Path(scratch).rglob("*") if path.is_file())
+    with scratch_folder() as scratch:
+        algorithm.save_to_path(scratch.resolve() / "checkpoint")
+        return sum(path.stat().st_size for path in scratch.rglob("*") if path.is_file())
 
 
 def _start(config: Config, resources: TrialResources, group: PlacementGroup, acting_only: bool) -> Any:

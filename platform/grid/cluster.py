@@ -13,7 +13,8 @@ import ray
 from ray._private import services, state
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.run.ray_session import silence_notices, start_ray
+from bonuslab.envs.scratch import remove_abandoned
+from bonuslab.platform.run.ray_session import ray_has_died, silence_notices, start_ray
 
 LOCAL = "local"
 ANSWER_SECONDS = 5.0
@@ -56,8 +57,8 @@ def find_address(given: str | None) -> str | None:
 
 
 @contextmanager
-def joined(address: str | None) -> Iterator[Cluster]:
-    """Join a cluster or start Ray on this machine; disconnect or stop it at the end.
+def joined(address: str | None, dashboard: bool = False) -> Iterator[Cluster]:
+    """Join a cluster or start Ray on this machine, with its dashboard if wanted; disconnect or stop it at the end.
 
     If Ray is already initialised in this process, as in a notebook, it is used and left running.
     """
@@ -71,7 +72,9 @@ def joined(address: str | None) -> Iterator[Cluster]:
     quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
     try:
         if address is None:
-            context = start_ray(include_dashboard=True)
+            # A machine that is too busy for Ray's dashboard does without it, and without a page of Ray's log.
+            logging.getLogger(services.__name__).setLevel(logging.CRITICAL)
+            context = start_ray(dashboard)
         else:
             context = ray.init(address=address, **quiet)
     except (ConnectionError, ValueError, RuntimeError) as error:
@@ -82,10 +85,13 @@ def joined(address: str | None) -> Iterator[Cluster]:
         yield _inspect(address, context.dashboard_url or "")
     finally:
         ray.shutdown()
+        remove_abandoned()  # Ray kills processes
 
 
 def own_node_alive() -> bool:
     """Whether Ray still runs on the driver's machine."""
+    if ray_has_died():
+        return False
     own = ray.get_runtime_context().get_node_id()
     return any(node["NodeID"] == own and node["Alive"] for node in ray.nodes())
 

@@ -7,6 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from os.path import expanduser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +81,7 @@ class ExperimentCommand:
 
     def _folder(self, given: dict[str, Any], scale: str) -> Path:
         if "out" in given:
-            return Path(given["out"]).expanduser()
+            return Path(expanduser(given["out"]))
         return Path("runs") / f"{self.experiment.name}-{scale}"
 
 

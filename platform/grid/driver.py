@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import tempfile
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +14,15 @@ from ray import tune
 from ray.tune.execution import class_cache
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from bonuslab.envs.scratch import scratch_folder
 from bonuslab.platform.grid.cluster import own_node_alive
 from bonuslab.platform.grid.recorder import Recorder
 from bonuslab.platform.grid.relay import CheckpointLocations, Relay
 from bonuslab.platform.grid.resources import ONE_PROCESS, TrialResources
 from bonuslab.platform.grid.trainable import GridTrial, trial_spec
-from bonuslab.platform.grid.tune_callback import GridCallback, GridStopper, Stopping
+from bonuslab.platform.grid.tune_callback import GridCallback, GridStopper, RayLostError, Stopping
 from bonuslab.platform.run.folder import GridFolder, TrialDescription
+from bonuslab.platform.run.ray_session import RAY_DIED, ending_with_ray
 from bonuslab.platform.run.stop_request import StopRequest
 from bonuslab.platform.run.versions import this_code
 
@@ -95,13 +96,22 @@ class GridDriver:
             self._recorder[trial.id].wait(trial.total_env_steps, this_code(trial.config))
         self._recorder.write()
         try:
-            with StopRequest(lambda: self._request_stop(stopping)) as request:
+            with StopRequest(lambda: self._request_stop(stopping)) as request, ending_with_ray(self._give_up):
                 self._rounds(name, stopping)
+        except RayLostError as error:
+            stopping.request(str(error))
         finally:
-            for trial in self._trials:
-                self._recorder[trial.id].interrupt()
-            self._recorder.write()
+            self._interrupt()
         return GridOutcome(stopping.reason, request.signal, self._recorder.problem)
+
+    def _interrupt(self) -> None:
+        for trial in self._trials:
+            self._recorder[trial.id].interrupt()
+        self._recorder.write()
+
+    def _give_up(self) -> None:
+        self._interrupt()
+        self._display.note(stopped(self._folder, RAY_DIED))
 
     def _request_stop(self, stopping: Stopping) -> None:
         stopping.request("interrupted")
@@ -140,7 +150,7 @@ class GridDriver:
         logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # the recorder reports failures
         # Ray would write them to its logs; processes on this machine inherit them anyway.
         class_cache.ENV_VARS_TO_PROPAGATE -= PROPAGATED_SECRETS
-        with tempfile.TemporaryDirectory(prefix="bonuslab-tune-") as storage:
+        with scratch_folder() as storage:
             tuner = tune.Tuner(
                 trainable,
                 param_space=space,
@@ -153,7 +163,7 @@ class GridDriver:
                 ),
                 run_config=tune.RunConfig(
                     name=self._folder.path.name,
-                    storage_path=storage,
+                    storage_path=str(storage),
                     callbacks=[callback],
                     stop=GridStopper(stopping, callback),
                     # Trials write their own: verified, and reaching the driver from any machine.
@@ -173,6 +183,11 @@ class GridDriver:
         relay = actor.remote(str(self._folder.path.absolute()), self._locations)
         ray.get(relay.stopping.remote())
         return name, relay
+
+
+def stopped(folder: GridFolder, reason: str) -> str:
+    """The sentence that ends a grid early."""
+    return f"the grid in {folder.path} has stopped: {reason}. Run the same command again to resume."
 
 
 def _name(trial: Any) -> str:

@@ -7,6 +7,7 @@ import math
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from os.path import expanduser
 from pathlib import Path
 
 from bonuslab.platform.grid.calibration import Calibration, Speed, kind_of
@@ -187,5 +188,5 @@ def gigabytes(number: float) -> str:
 
 
 def _existing(path: Path) -> Path:
-    path = path.expanduser().absolute()
+    path = Path(expanduser(path)).absolute()
     return path if path.exists() else _existing(path.parent)

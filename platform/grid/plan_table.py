@@ -51,9 +51,11 @@ def summary(forecast: Forecast, measured: str) -> list[str]:
     return lines
 
 
-def beside_plan(planned_seconds: float | None, took_seconds: float) -> str:
+def beside_plan(planned_seconds: float | None, took_seconds: float, stopped: bool = False) -> str:
     """What a run took, and what was planned if every bonus had been measured."""
     took = f"{duration(took_seconds)} of wall time"
+    if stopped:
+        return f"{took} until it stopped" + ("" if planned_seconds is None else f" (plan: {duration(planned_seconds)})")
     if planned_seconds is None:
         return f"{took} (no plan: --plan measures the speed of every bonus)"
     return f"{took}, planned {duration(planned_seconds)} ({took_seconds / planned_seconds:.2f} times the plan)"

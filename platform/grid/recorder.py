@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 from bonuslab.platform.run.folder import GridFolder
@@ -18,6 +19,7 @@ class Recorder:
         """Why the last attempt to write failed."""
         self.failing_since: float | None = None
         """When writing started to fail, by the monotonic clock."""
+        self._writing = threading.Lock()  # `ending_with_ray` writes from a thread of its own
 
     def __getitem__(self, trial: str) -> TrialRecord:
         return self._records[trial]
@@ -29,11 +31,12 @@ class Recorder:
     def write(self) -> bool:
         """Write everything that is not on disk yet; returns whether that succeeded."""
         problem = None
-        for record in self._records.values():
-            try:
-                record.write()
-            except OSError as error:
-                problem = error
+        with self._writing:
+            for record in self._records.values():
+                try:
+                    record.write()
+                except OSError as error:
+                    problem = error
         self.problem = problem
         if problem is None:
             self.failing_since = None

@@ -6,7 +6,6 @@ they write there directly.
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import ray
 
 from bonuslab.algorithms.learning import trust
+from bonuslab.envs.scratch import scratch_folder
 from bonuslab.platform.run.checkpoints import Checkpoints, CheckpointStore, pack, unpack
 from bonuslab.platform.run.folder import GridFolder
 from bonuslab.platform.run.state import write_bytes
@@ -62,14 +62,14 @@ class Relay:
 
     def save_checkpoint(self, trial: str, steps: int, data: bytes, last: bool) -> list[str]:
         """Store a checkpoint sent by a trial."""
-        with tempfile.TemporaryDirectory() as scratch:
-            folder = unpack(data, Path(scratch) / "checkpoint")
+        with scratch_folder() as scratch:
+            folder = unpack(data, scratch / "checkpoint")
             return CheckpointStore(self._locations.of(trial)).save(steps, folder, last)
 
     def newest_checkpoint(self, trial: str) -> tuple[str, bytes, list[str]]:
         """Name and content of the newest intact checkpoint (empty if none), and problems with newer ones."""
-        with tempfile.TemporaryDirectory() as scratch:
-            folder, problems = CheckpointStore(self._locations.of(trial)).newest(Path(scratch))
+        with scratch_folder() as scratch:
+            folder, problems = CheckpointStore(self._locations.of(trial)).newest(scratch)
             return ("", b"", problems) if folder is None else (folder.name, pack(folder), problems)
 
     def save_pictures(self, trial: str, pictures: dict[str, bytes]) -> None:

@@ -6,9 +6,11 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from os.path import expanduser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bonuslab.algorithms.data.small_files import read_json
 from bonuslab.envs.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -81,18 +83,19 @@ class Winners:
     @classmethod
     def read(cls, path: str | Path) -> Winners:
         """Read a file, or a search's folder; anything else is refused in one sentence."""
-        file = Path(path).expanduser()
+        file = Path(expanduser(path))
         file = file / FILE if file.is_dir() else file
         try:
-            values = json.loads(file.read_text())
+            values = read_json(file)
             if values.pop("format") != FORMAT:
                 raise ValueError("its format is another version's")
             found = cls(**{**values, "winners": [Winner(**one) for one in values["winners"]]})
             found._check()
-        except OSError as error:
+        except FileNotFoundError as error:
             raise InvalidInput(f"cannot read the winners of a search from {file}: {error.strerror or error}") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InvalidInput(f"{file} is not an intact file of a search's winners: {error}") from error
+            reason = str(error).removeprefix(f"{file} cannot be read: ")
+            raise InvalidInput(f"{file} is not an intact file of a search's winners: {reason}") from error
         return found
 
     def text(self) -> str:

@@ -120,12 +120,12 @@ class PerBonusScheduler(FIFOScheduler):
         return True
 
     def on_trial_add(self, tune_controller: Any, trial: Any) -> None:
-        """A sample starts, or goes on."""
+        """A sample starts, or resumes."""
         scheduler, known = self._for(trial)
         scheduler.on_trial_add(tune_controller, known)
 
     def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:
-        """Whether a sample goes on."""
+        """Whether a sample continues."""
         scheduler, known = self._for(trial)
         if known in self._overdue:
             return TrialScheduler.STOP

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bonuslab.envs.catalogue import is_missing
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.grid.calibration import Calibration
 from bonuslab.platform.grid.cloud import CloudCluster
 from bonuslab.platform.grid.cluster import Cluster, find_address, joined
-from bonuslab.platform.grid.driver import GridDriver, GridOutcome, RunOptions
+from bonuslab.platform.grid.driver import GridDriver, GridOutcome, RunOptions, stopped
 from bonuslab.platform.grid.experiment import Experiment, Scale
 from bonuslab.platform.grid.forecast import (
     KINDS,
@@ -63,6 +64,7 @@ class SessionOptions:
     accept_changes: bool = False
     recalibrate: bool = False
     wandb: str | None = None
+    ray_dashboard: bool = False
 
 
 class GridSession:
@@ -140,6 +142,8 @@ class GridSession:
         return replace(forecast, dollars_per_hour=price)
 
     def _measure(self, kinds: Kinds, calibration: Calibration) -> None:
+        if is_missing():  # nothing can be trained here; the plan shows no times
+            return
         wanted = kinds.all if self._options.recalibrate else kinds.unknown(calibration)
         if wanted:
             calibration.measure(wanted, self._display.hint)
@@ -160,14 +164,15 @@ class GridSession:
                 _print_lines(claimed.notes)
                 return self._finish(claimed.folder, GridOutcome(), self._follower(claimed.folder))
             self._display.hint("joining Ray" if self._address else "starting Ray")
-            with joined(self._address) as cluster:
+            with joined(self._address, self._options.ray_dashboard) as cluster:
                 self._require_room(cluster, unfinished)
                 claimed.description.options["ray_dashboard"] = cluster.dashboard
                 claimed.write(self._plugins)
                 self._display.clear()
                 started = time.monotonic()
                 outcome, follower = self._work(claimed, unfinished, cluster)
-            print(f"took {beside_plan(self._planned_seconds, time.monotonic() - started)}")
+            took = time.monotonic() - started
+            print(f"took {beside_plan(self._planned_seconds, took, stopped=bool(outcome.stopped))}")
             return self._finish(claimed.folder, outcome, follower)
         finally:
             self._display.clear()
@@ -221,7 +226,7 @@ class GridSession:
         return 1 if failed else 0
 
     def _stopped(self, folder: GridFolder, outcome: GridOutcome, follower: Follower) -> int:
-        print(f"the grid in {folder.path} has stopped: {outcome.stopped}. Run the same command again to resume.")
+        print(stopped(folder, outcome.stopped))
         if outcome.unwritten is not None:
             print(f"some results could not be written ({outcome.unwritten}) and will be trained again")
         self._send_to_wandb(folder)

@@ -6,7 +6,6 @@ import os
 import shutil
 import traceback
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from bonuslab.platform.run.find import Found
 from bonuslab.platform.run.folder import GRID_FILE, GridDescription, GridFolder, TrialDescription, TrialFolder
 from bonuslab.platform.run.names import describe_trial, short_task, slug
 from bonuslab.platform.run.progress import Progress
-from bonuslab.platform.run.ray_session import cluster_address, ray_session, require_room
+from bonuslab.platform.run.ray_session import RAY_DIED, cluster_address, ending_with_ray, ray_session, require_room
 from bonuslab.platform.run.record import TrialRecord
 from bonuslab.platform.run.repair import repair
 from bonuslab.platform.run.state import write_bytes
@@ -131,11 +130,16 @@ class SingleRun:
                 if cluster_address() is None and not ray.is_initialized():
                     require_room(config.rllib(), {"CPU": os.cpu_count() or 1, "GPU": torch.cuda.device_count()})
                 display.waiting(f"joining Ray at {cluster_address()}" if cluster_address() else "starting Ray")
-            with nullcontext() if config.serial else ray_session():
+            if config.serial:
+                return self._train(config, display)
+            with ray_session(), ending_with_ray(lambda: display.note(self._lost())):
                 return self._train(config, display)
         except (InvalidInput, KeyboardInterrupt):
             self._discard_if_empty()
             raise
+
+    def _lost(self) -> str:
+        return f"training has stopped: {RAY_DIED}; `bonuslab train --resume {self.folder.path}` resumes it"
 
     def release(self) -> None:
         """Unlock the folder."""
@@ -159,7 +163,7 @@ class SingleRun:
                 training = Training(
                     config, rllib_config, CheckpointStore(where), lambda: stop.signal is not None, self._trust
                 )
-                display.waiting("waiting for the first batch")
+                display.waiting("waiting for the first batch; a first run also compiles, up to a minute")
                 finished = self._loop(training, record, display)
             except InvalidInput:
                 raise

@@ -12,13 +12,17 @@ from ray.tune.stopper import NoopStopper
 
 from bonuslab.platform.grid.recorder import Recorder
 from bonuslab.platform.grid.trainable import REPORT
+from bonuslab.platform.run.ray_session import RAY_DIED
 from bonuslab.platform.run.training import TrialReport
 
 SECONDS_BETWEEN_WRITES = 0.5
-SECONDS_BETWEEN_RAY_CHECKS = 10.0
-"""If Ray has died, Tune would wait for it forever."""
+SECONDS_BETWEEN_RAY_CHECKS = 2.0
 PATIENCE_SECONDS = 60.0
 """How long the grid's folder may be unwritable before the grid stops."""
+
+
+class RayLostError(BaseException):
+    """Ray has died on this machine. Not an `Exception`, after which Tune would wait for Ray's processes forever."""
 
 
 class Stopping:
@@ -98,8 +102,7 @@ class GridCallback(Callback):
         if now - self._checked_at >= SECONDS_BETWEEN_RAY_CHECKS:
             self._checked_at = now
             if not self._ray_alive():
-                self._stopping.request("Ray has died on this machine (its logs are in /tmp/ray/session_latest/logs)")
-                self.running.clear()
+                raise RayLostError(RAY_DIED)
         self._stopping.notify_trials()
 
     def _record(self, trial: str, report: TrialReport) -> None:

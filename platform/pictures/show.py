@@ -67,7 +67,8 @@ class Show:
     def add_to(self, video: Video) -> None:
         """Add every frame, with the bonus so far below it."""
         for step, line in enumerate(self.lines):
-            video.add(self.first + step, line, partial(bonus_plot.panel, self.series, step), hold=self._is_last(step))
+            below = partial(bonus_plot.panel, self.series, step) if self.series else None
+            video.add(self.first + step, line, below, hold=self._is_last(step))
 
     def in_terminal(self, delay: float) -> None:
         """Draw every step in place, or only the last one if the output is not a terminal or too small."""
@@ -87,7 +88,8 @@ class Show:
         """The episode in one line."""
         recording = self._recording
         played = f"{self._task} context {recording.context}, {self._how}: {recording.outcome}"
-        result = f"return {sum(recording.rewards):.2f}, total bonus {float(recording.bonus.sum()):.3g}"
+        result = f"return {sum(recording.rewards):.2f}"
+        result += f", total bonus {float(recording.bonus.sum()):.3g}" if self.series else ""
         return f"{played} after {len(recording.actions)} steps, {result}"
 
     def _is_last(self, step: int) -> bool:
@@ -112,8 +114,10 @@ class Show:
 
 
 def _series(recording: Recording, agent: TrainedAgent) -> list[bonus_plot.BonusSeries]:
-    """The bonus, and its episodic and global part if it has both."""
+    """The bonus, and its episodic and global part if it has both; nothing for an agent that plays without."""
     bonus = agent.bonus.bonus
+    if bonus.scope == "none":
+        return []
     scope = shown_scope(str(bonus), bonus.scope)
     values = {"episodic": recording.bonus_episodic, "global": recording.bonus_global}
     parts = [bonus_plot.BonusSeries(of, f"{of}: {part}", values[of], of) for of, part in agent.parts.items()]

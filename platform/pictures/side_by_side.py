@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import cast
@@ -57,26 +56,39 @@ class _Tiles:
         count = len(self._shows)
         columns = count if count <= MOST_COLUMNS else math.ceil(math.sqrt(count))
         width = WIDTH_PIXELS // columns
-        for tiles in zip(*(_frames(show, title, steps, width) for show, title in self._shows), strict=True):
-            size = np.max([tile.shape[:2] for tile in tiles], axis=0)
-            blank = np.full((*size, 3), BACKGROUND, np.uint8)
-            padded = [*map(partial(_padded, size=size), tiles), *[blank] * (-len(tiles) % columns)]
-            rows = [np.concatenate(padded[at : at + columns], axis=1) for at in range(0, len(padded), columns)]
+        for scenes in zip(*(_scenes(show, steps, width) for show, _ in self._shows), strict=True):
+            size = np.max([picture.shape[:2] for _, picture in scenes], axis=0)
+            tiles = [
+                _tile(show, title, step, picture, size)
+                for (show, title), (step, picture) in zip(self._shows, scenes, strict=True)
+            ]
+            tiles += [np.full(tiles[0].shape, BACKGROUND, np.uint8)] * (-count % columns)
+            rows = [_row(tiles[at : at + columns]) for at in range(0, len(tiles), columns)]
             yield np.concatenate(rows)
 
 
-def _frames(show: Show, title: str, steps: Sequence[int], width: int) -> Iterator[np.ndarray]:
-    """One show at the given steps; after its end, its last frame."""
+def _scenes(show: Show, steps: Sequence[int], width: int) -> Iterator[tuple[int, np.ndarray]]:
+    """One show's step and picture at the given steps; after its end, its last."""
     last = len(show.lines) - 1
     own = [step for step in steps if step < last]
     own += [last] if len(own) < len(steps) else []
     drawn = show.album.pictures([(show.first + step, show.lines[step]) for step in own])
     for step, picture in zip(own, drawn, strict=True):
-        fitting = _scaled(picture, width)
-        across = fitting.shape[1]
-        frame = np.concatenate([_title(title, across), fitting, bonus_plot.panel(show.series, step, across)])
-        yield frame
-    yield from repeat(frame, len(steps) - len(own))
+        scene = step, _scaled(picture, width)
+        yield scene
+    yield from repeat(scene, len(steps) - len(own))
+
+
+def _tile(show: Show, title: str, step: int, picture: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """A picture, enlarged to `size`, between its title and its bonus; its status line stays above the bonus."""
+    across = int(size[1])
+    parts = [_title(title, across), _padded(picture, size, at_the_top=True)]
+    return np.concatenate([*parts, *([bonus_plot.panel(show.series, step, across)] if show.series else [])])
+
+
+def _row(tiles: Sequence[np.ndarray]) -> np.ndarray:
+    height = max(len(tile) for tile in tiles)
+    return np.concatenate([_padded(tile, np.array([height, tile.shape[1]])) for tile in tiles], axis=1)
 
 
 def _scaled(picture: np.ndarray, width: int) -> np.ndarray:
@@ -94,6 +106,6 @@ def _title(text: str, width: int) -> np.ndarray:
     return np.asarray(canvas)
 
 
-def _padded(tile: np.ndarray, size: np.ndarray) -> np.ndarray:
+def _padded(tile: np.ndarray, size: np.ndarray, at_the_top: bool = False) -> np.ndarray:
     height, width = size - tile.shape[:2]
-    return np.pad(tile, ((0, height), (0, width), (0, 0)))
+    return np.pad(tile, ((height, 0) if at_the_top else (0, height), (0, width), (0, 0)))

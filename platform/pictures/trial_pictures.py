@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
+from bonuslab.envs.scratch import scratch_folder
 from bonuslab.platform.run.checkpoints import Checkpoints
 from bonuslab.platform.run.folder import SUMMARY, VIDEO
 
@@ -16,14 +14,14 @@ def pictures_of(checkpoints: Checkpoints, trust: bool = False) -> dict[str, byte
     from bonuslab.platform.pictures import show
     from bonuslab.platform.run.agent import TrainedAgent
 
-    with tempfile.TemporaryDirectory() as scratch:
-        checkpoint, problems = checkpoints.newest(Path(scratch))
+    with scratch_folder() as scratch:
+        checkpoint, problems = checkpoints.newest(scratch)
         if checkpoint is None:
             raise FileNotFoundError(f"there is no intact checkpoint: {'; '.join(problems)}")
         video = show.video_of(show.play(TrainedAgent.load(checkpoint, trust)))
         pictures = {}
         for name in (VIDEO, SUMMARY):
-            path = Path(scratch) / name
+            path = scratch / name
             video.save(path, SECONDS_PER_FRAME)
             pictures[name] = path.read_bytes()
         return pictures

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from os.path import expanduser
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,7 +28,7 @@ _SAMPLED_FRAMES, _SAMPLED_PIXELS = 12, 200_000
 
 def picture_path(text: str) -> Path:
     """The path to save to; an error if it cannot be written."""
-    path = Path(text).expanduser()
+    path = Path(expanduser(text))
     if path.suffix.lower() not in SUFFIXES:
         raise InvalidInput(f"cannot save to {text!r}: the name must end in {' or '.join(SUFFIXES)}")
     if path.is_dir():

@@ -139,7 +139,7 @@ class Analysis:
         own = training_column(metric)
         columns = {"return in training": RETURN, "win rate in training": WIN_RATE}
         columns |= {} if own in columns.values() else {f"{find(own).axis} in training": own}
-        columns |= {f"held-out, {mode}": column for mode, column in held_out_columns(metric).items()}
+        columns |= {f"held-out {find(column).axis}": column for column in held_out_columns(metric).values()}
         found: dict[str, dict[str, float]] = {}
         for title, column in columns.items():
             if column == metric:

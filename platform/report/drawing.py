@@ -188,7 +188,7 @@ def wrapped(name: str) -> str:
     They stand before operators, after commas and before the first of several nested bonuses.
     """
     built: list[str] = []
-    for part in re.split(r"(?<= )(?=[*+] )|(?<=, )|(?<=\()(?=\w+=[\w.]+\()", name):
+    for part in re.split(r"(?<= )(?=[*+] )|(?<=, )|(?<=\()(?=(?:\w+=)?[\w.]+\()", name):
         if built and len(built[-1] + part.rstrip()) <= LONGEST_LINE:
             built[-1] += part
         else:

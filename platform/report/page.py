@@ -152,8 +152,9 @@ def _cell(analysis: Analysis, method: str, unit: str) -> dict[str, Any] | None:
     if estimate is None or cell is None:
         return None
     mean, runs = mean_and_runs(estimate, analysis.comparison.runs(method, unit).tolist())
-    missing = f" {cell.runs}/{cell.planned} runs" if cell.runs < cell.planned else ""
-    return {"mean": mean, "runs": f"{runs}{missing}", "best": cell.best}
+    if cell.runs < cell.planned:
+        runs = f"{runs if cell.runs > 1 else ''} {cell.runs} of {cell.planned} runs".lstrip()
+    return {"mean": mean, "runs": runs, "best": cell.best}
 
 
 def _curve_caption(analysis: Analysis) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from functools import partial
 from statistics import fmean
@@ -99,4 +100,5 @@ def _values(sample: Sample, metric: str) -> list[float]:
 
 def _title(place: Place) -> str:
     task, contexts, bonus = place
-    return f"{wrapped(bonus)}\n{task}" + ("" if contexts == "inf" else f", |C| = {contexts}")
+    short = re.sub(r"\w+=(?=[a-z])", "", bonus)  # `count.global(message)`: a panel is narrow
+    return f"{wrapped(short)}\n{task}" + ("" if contexts == "inf" else f", |C| = {contexts}")

@@ -6,6 +6,7 @@ import io
 import shutil
 import tarfile
 import warnings
+from os.path import expanduser
 from pathlib import Path
 from typing import Protocol
 
@@ -107,7 +108,7 @@ def newest_checkpoint(found: Found) -> Path:
 def open_storage(location: str) -> tuple[fs.FileSystem, str]:
     """The file system of a path or URI, and the path within it."""
     if "://" not in location:
-        return fs.LocalFileSystem(), str(Path(location).expanduser().absolute())
+        return fs.LocalFileSystem(), str(Path(expanduser(location)).absolute())
     try:
         files, root = fs.FileSystem.from_uri(location)
     except (OSError, ValueError) as error:

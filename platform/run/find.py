@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from os.path import expanduser
 from pathlib import Path
 
 from bonuslab.envs.errors import InvalidInput, unknown
@@ -45,7 +46,7 @@ def find(given: str | Path | None, root: Path = RUNS) -> Found:
             raise InvalidInput(f"there is no run below {root}/ yet; start one with `bonuslab train` or `bonuslab grid`")
         return _grid(newest[0])
     text = str(given)
-    for path in (Path(text).expanduser(), root / text):
+    for path in (Path(expanduser(text)), root / text):
         if (path / GRID_FILE).exists():
             return _grid(path)
         if (path / TRIAL_FILE).exists():
@@ -53,11 +54,11 @@ def find(given: str | Path | None, root: Path = RUNS) -> Found:
         if (path / OLD_RUN_FILE).exists():
             raise InvalidInput(f"{path} was written by bonuslab 0.1, which this version cannot read; train again")
     grid, _, trial = text.rpartition("/")
-    below = [Path(grid).expanduser(), root / grid] if grid else grids_below(root)
+    below = [Path(expanduser(grid)), root / grid] if grid else grids_below(root)
     for path in below:
         if trial and (path / TRIALS / trial / TRIAL_FILE).exists():
             return _trial(path / TRIALS / trial)
-    if Path(text).expanduser().exists():
+    if Path(expanduser(text)).exists():
         raise InvalidInput(f"{text} is not a run folder: it has neither {GRID_FILE} nor {TRIAL_FILE}")
     trials = [
         path.parent.name for grid_path in grids_below(root) for path in grid_path.glob(f"{TRIALS}/*/{TRIAL_FILE}")

@@ -4,21 +4,39 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
+import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import ray
-from ray._private import ray_constants
+from ray._private import node, ray_constants, services, utils, worker
 from ray._raylet import Config  # type: ignore[attr-defined]
 
 from bonuslab.algorithms.rllib.config import FragmentConfig
 from bonuslab.envs.errors import InvalidInput
+from bonuslab.envs.scratch import remove_abandoned
 
-QUIET = {"enable_metrics_collection": False, "task_events_report_interval_ms": 0, "event_stats": False}
-"""Without the dashboard nobody reads Ray's metrics and events; a cluster by `ray start --head` has all of them."""
+QUIET = {
+    "enable_metrics_collection": False,
+    "task_events_report_interval_ms": 0,
+    "event_stats": False,
+    "prestart_worker_first_driver": False,
+    "enable_worker_prestart": False,
+}
+"""Without the dashboard nobody reads Ray's metrics and events; a cluster by `ray start --head` has all of them.
+
+Nor does a run need idle workers: it starts all its actors at once.
+"""
+
+RAY_DIED = "Ray has died on this machine (its logs are in /tmp/ray/session_latest/logs)"
+CHECK_SECONDS = 2.0
+PATIENCE_SECONDS = 15.0
+"""So long a call may wait for a Ray that has died; Ray itself lets it wait a minute."""
 
 _AUTH_MODE = "RAY_AUTH_MODE"
 _TOKEN = Path.home() / ".ray" / "auth_token"
@@ -39,7 +57,11 @@ def cluster_address() -> str | None:
 
 @contextmanager
 def _private() -> Iterator[None]:
-    """Within this context Ray starts with token authentication, and all of it listens on loopback addresses only."""
+    """Within this context Ray starts with token authentication, and all of it listens on loopback addresses only.
+
+    It also starts in a process group of its own: a SIGTERM to the group of this process, as from a job scheduler, would
+    end Ray before the trials have saved their work.
+    """
     if _AUTH_MODE not in os.environ:  # an explicit choice of the user stays
         os.environ[_AUTH_MODE] = "token"
         Config.initialize("")  # Ray read its environment when it was imported
@@ -47,9 +69,13 @@ def _private() -> Iterator[None]:
     # For this process and for those of Ray. It is their default on macOS and Windows.
     ray_constants.ENABLE_RAY_CLUSTER = False
     os.environ[ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR] = "0"
+    start_process = services.ConsolePopen
+    if sys.platform == "linux":  # where Ray's processes end with this one in any case
+        services.ConsolePopen = partial(start_process, process_group=0)
     try:
         yield
     finally:
+        services.ConsolePopen = start_process
         ray_constants.ENABLE_RAY_CLUSTER = cluster
         os.environ.pop(ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR)
         if before is not None:
@@ -58,12 +84,34 @@ def _private() -> Iterator[None]:
             _TOKEN.chmod(0o600)  # Ray lets every user of the machine read it
 
 
-def start_ray(**options: Any) -> Any:
-    """Start Ray on this machine. A machine that is too busy for Ray's time limits gets a second chance."""
+@contextmanager
+def _few_processes() -> Iterator[None]:
+    """Within this context Ray starts without what displays a cluster: dashboard, monitors, half of the agent."""
+    names = ("start_log_monitor", "start_monitor", "start_api_server")
+    methods = [getattr(node.Node, name) for name in names]
+    dependencies = utils.get_dashboard_dependency_error
+    for name in names:
+        setattr(node.Node, name, lambda *_, **__: None)
+    utils.get_dashboard_dependency_error = lambda: ImportError("no dashboard is wanted")
+    try:
+        yield
+    finally:
+        for name, method in zip(names, methods, strict=True):
+            setattr(node.Node, name, method)
+        utils.get_dashboard_dependency_error = dependencies
+
+
+def start_ray(dashboard: bool = False, **options: Any) -> Any:
+    """Start Ray on this machine. A machine that is too busy for Ray's time limits gets a second chance.
+
+    With a dashboard, Ray starts it if it can.
+    """
+    quiet: dict[str, Any] = {} if dashboard else {"include_dashboard": False, "_system_config": QUIET}
+    options |= {"address": "local", "logging_level": logging.ERROR, "log_to_driver": False, **quiet}
     for attempt in (1, 2):
         try:
-            with _private():
-                return ray.init(address="local", logging_level=logging.ERROR, log_to_driver=False, **options)
+            with _private(), nullcontext() if dashboard else _few_processes():
+                return ray.init(**options)
         except (ValueError, TypeError, ImportError):
             raise
         except Exception as error:  # Ray raises a plain Exception if it times out
@@ -75,6 +123,35 @@ def start_ray(**options: Any) -> Any:
                     "try again when the machine is less busy, or train without Ray (--serial)"
                 ) from error
     raise AssertionError("unreachable")
+
+
+def ray_has_died() -> bool:
+    """Whether a process of the Ray that this process started has ended; Ray itself waits a minute for it."""
+    own = worker._global_node
+    dead = own.dead_processes() if own is not None else []
+    return any(kind in (ray_constants.PROCESS_TYPE_GCS_SERVER, ray_constants.PROCESS_TYPE_RAYLET) for kind, _ in dead)
+
+
+@contextmanager
+def ending_with_ray(give_up: Callable[[], None]) -> Iterator[None]:
+    """Call `give_up` and end this process if Ray has died and something within this context keeps waiting for it.
+
+    Otherwise Ray would end the process after a minute, with a page of its log and nothing saved.
+    """
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(CHECK_SECONDS):
+            if ray_has_died() and not over.wait(PATIENCE_SECONDS):
+                give_up()
+                sys.stdout.flush()
+                os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
 
 
 @contextmanager
@@ -90,7 +167,7 @@ def ray_session() -> Iterator[None]:
     try:
         # Without an address, Ray would join any cluster it finds on this machine.
         if address is None:
-            start_ray(include_dashboard=False, _system_config=QUIET)
+            start_ray()
         else:
             ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
     except (ConnectionError, ValueError, RuntimeError) as error:
@@ -102,6 +179,7 @@ def ray_session() -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+        remove_abandoned()  # Ray kills processes
 
 
 def require_room(config: FragmentConfig, available: dict[str, float]) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
 from itertools import chain, count
 from pathlib import Path
 
+from bonuslab.envs.scratch import scratch_folder
 from bonuslab.platform.run.checkpoints import CheckpointStore
 from bonuslab.platform.run.damage import grid_damage, trial_damage
 from bonuslab.platform.run.folder import GRID_COPY, GridFolder, TrialFolder
@@ -28,9 +28,9 @@ def repair(folder: GridFolder, checkpoints_of: Callable[[str], str]) -> list[str
         rows = read_rows(place.progress)
         notes += [f"{problem}; it is now {set_aside(path)}" for path, problem in damage.items()]
         if damage.keys() & {place.state_file, place.progress}:
-            with tempfile.TemporaryDirectory() as scratch:
+            with scratch_folder() as scratch:
                 store = CheckpointStore(checkpoints_of(trial.id))
-                checkpoint, _ = store.newest(Path(scratch))
+                checkpoint, _ = store.newest(scratch)
                 rows = read_checkpoint_rows(checkpoint) if checkpoint is not None else rows
             if place.progress in damage:
                 _write_rows(place, rows)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -14,6 +13,7 @@ from typing import Any
 from bonuslab.algorithms.data.small_files import DamagedFile, fits, read_json
 from bonuslab.algorithms.learning.checkpoint import seal
 from bonuslab.algorithms.rllib.hyperparameters import Hyperparameters
+from bonuslab.envs.scratch import scratch_folder
 from bonuslab.platform.run.checkpoints import Checkpoints
 from bonuslab.platform.run.config import Config
 from bonuslab.platform.run.results import evaluation_columns, row_of
@@ -103,8 +103,8 @@ class Training:
         self.algorithm.stop()
 
     def _restore(self) -> None:
-        with tempfile.TemporaryDirectory() as scratch:
-            folder, self._report.notes = self._checkpoints.newest(Path(scratch))
+        with scratch_folder() as scratch:
+            folder, self._report.notes = self._checkpoints.newest(scratch)
             if folder is not None:
                 self.algorithm.restore_from_path(folder.resolve(), trust=self._trust)
                 self._rows = read_checkpoint_rows(folder)
@@ -154,8 +154,8 @@ class Training:
     def _save(self, report: TrialReport) -> None:
         """Write a checkpoint. If that fails, the previous one stays and training continues, except at the end."""
         try:
-            with tempfile.TemporaryDirectory() as scratch:
-                folder = Path(scratch).resolve() / "checkpoint"
+            with scratch_folder() as scratch:
+                folder = scratch.resolve() / "checkpoint"
                 self.algorithm.save_to_path(folder)
                 (folder / ROWS_FILE).write_text(json.dumps(self._rows))
                 seal(folder)

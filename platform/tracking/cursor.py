@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from bonuslab.algorithms.data.small_files import DamagedFile, read_json
 from bonuslab.platform.run.folder import GridFolder
 from bonuslab.platform.run.state import write_text
 from bonuslab.platform.tracking.store import Store
@@ -36,8 +37,8 @@ class Cursor:
 def read_tracking(path: Path) -> dict[str, Any]:
     """The content of a tracking.json; empty if it is unreadable, since the store itself knows what it has."""
     try:
-        values = json.loads(path.read_text())
-    except (OSError, ValueError):
+        values = read_json(path)
+    except (DamagedFile, FileNotFoundError):
         return {}
     return values if isinstance(values, dict) else {}
 

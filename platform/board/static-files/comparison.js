@@ -161,10 +161,12 @@ class Lines {
 
 const rowText = (row) => (row.note ? `${row.label}, ${row.note}` : row.label);
 
-/** From the lowest to the highest value of all curves, with 0; and with 1, the return of many solved tasks, if near. */
+/** Round numbers around all curves, with 0; and with 1, the return of many solved tasks, if near. */
 function range(curves) {
   const values = curves.flatMap((curve) => [curve.mean, curve.low ?? [], curve.high ?? []]).flat()
     .filter((value) => value !== null);
   const [low, high] = [Math.min(...values), Math.max(...values)];
-  return [Math.min(0, low), high < -1 ? 0 : Math.max(1, high)];
+  const [bottom, top] = [Math.min(0, low), high < -1 ? 0 : Math.max(1, high)];
+  const unit = 10 ** Math.floor(Math.log10(top - bottom)) / 2;
+  return [unit * Math.floor(bottom / unit), unit * Math.ceil(top / unit)];
 }

@@ -1,11 +1,11 @@
 // Numbers for people.
 
-/** Three significant digits: 0.0312, 1.24, 18.2, 1,240. */
+/** Three significant digits: 0.0312, 1.24, −18.2, 1,240. */
 export function number(value) {
   if (value === null || value === undefined) return "–";
-  const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-3 || size >= 1e7)) return value.toExponential(1);
-  if (size >= 100) return Math.round(value).toLocaleString("en");
+  if (value < 0) return `−${number(-value)}`;
+  if (value !== 0 && (value < 1e-3 || value >= 1e7)) return value.toExponential(1);
+  if (value >= 100) return Math.round(value).toLocaleString("en");
   return String(Number(value.toPrecision(3)));
 }
 

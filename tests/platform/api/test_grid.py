@@ -45,3 +45,10 @@ def test_a_grid_is_trained_and_resumed(
 def test_serial_is_decided_by_the_cpus_of_a_trial(tmp_path: Path) -> None:
     with pytest.raises(bl.InvalidInput, match="serial: in a grid cpus_per_trial decides, and 2 contradicts it"):
         bl.grid("MultiRoom-N2-S4", serial=True, cpus_per_trial=2, out=tmp_path / "grid")
+
+
+def test_one_bonus_needs_no_list_but_seeds_do(tmp_path: Path) -> None:
+    with pytest.raises(bl.InvalidInput, match="unknown bonus 'e3c'"):
+        bl.grid("MultiRoom-N2-S4", "e3c", contexts="inf", out=tmp_path / "grid")
+    with pytest.raises(bl.InvalidInput, match=r"seeds=3 is one number; pass a list, such as seeds=\[0, 1, 2\]"):
+        bl.grid("MultiRoom-N2-S4", seeds=3, out=tmp_path / "grid")  # type: ignore[arg-type]

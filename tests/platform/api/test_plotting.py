@@ -65,6 +65,27 @@ def test_a_run_with_one_row_is_a_visible_point(
     assert "o" not in {line.get_marker() for line in bl.plot(grid).get_axes()[0].get_lines()}
 
 
+def test_training_results_of_few_episodes_are_left_out(
+    write_sample_grid: Callable[..., GridFolder], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_sample_grid(tmp_path / "grid", rows=6)
+    grid = bl.load(tmp_path / "grid")
+    assert isinstance(grid, bl.Grid)
+    run = grid.runs[0]
+    steps = run.metrics["env_steps"].to_list()
+    table = run.metrics.assign(episodes=[2, 5, 19, 40, 80, 120])
+    monkeypatch.setattr(bl.Run, "metrics", property(lambda _: table))
+    monkeypatch.setattr("bonuslab.platform.api.plotting.fewest_episodes", lambda _: 20)
+    (line,) = bl.plot(run, "win_rate").get_axes()[0].get_lines()
+    assert line.get_xdata()[[0, -1]].tolist() == [steps[3], steps[-1]]
+    assert line.axes.get_xlim()[0] == 0
+    assert line.axes.get_xlim()[1] >= steps[-1]
+    assert line.axes.get_ylim() == (-0.02, 1.02)  # small differences of a share look small
+    table["episodes"] = 3
+    (line,) = bl.plot(run, "win_rate").get_axes()[0].get_lines()
+    assert set(line.get_xdata()) == {steps[-1]}
+
+
 def test_the_interval_is_the_bootstrap_written_out() -> None:
     values = np.random.default_rng(3).uniform(size=(5, 4))  # [seeds, K]
     mean, low, high = mean_and_band(values, seed=7)

@@ -18,7 +18,7 @@ KEYS = {"Enter": 13, "Escape": 27, "Tab": 9, "ArrowLeft": 37, "ArrowUp": 38, "Ar
 
 
 class Browser:
-    """One tab. Everything the page complains about is kept in `complaints`."""
+    """One tab. Everything the page opened last complains about is kept in `complaints`."""
 
     def __init__(self, profile: Path) -> None:
         self._process = subprocess.Popen(
@@ -71,6 +71,8 @@ class Browser:
     def open(self, address: str) -> None:
         """Load a page, from an empty one: changing only the fragment would load nothing."""
         self.send("Page.navigate", url="about:blank")
+        self.wait("location.href === 'about:blank'")
+        self.complaints.clear()  # an earlier page may have asked a server that has stopped since
         self.send("Page.navigate", url=address)
 
     def read(self, expression: str) -> Any:

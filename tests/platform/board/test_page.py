@@ -31,7 +31,6 @@ def grid(tmp_path: Path, write_sample_grid: Callable[..., GridFolder]) -> GridFo
 @pytest.fixture
 def page(grid: GridFolder, serve: Callable[..., str], browser: Any) -> Any:
     """The grid's page on a desktop."""
-    browser.complaints.clear()
     browser.size(1280, 800)
     browser.open(serve(grid.path.parent))
     browser.wait("document.querySelectorAll('button.cell.known').length === 15")
@@ -131,7 +130,6 @@ def test_one_run_by_itself_shows_its_curves_at_once(
         numbers = {"env_steps": 25_000 * row, "episodes": 40 * row, "win_rate": 0.1 * row, "bonus/mean": 0.0}
         RowWriter(trial.progress).append(numbers | {"entropy": 1.5})
     replace(trial.state(), status="finished", env_steps=100_000, total_env_steps=100_000).write(trial.state_file)
-    browser.complaints.clear()
     for width in (1280, 390):
         browser.size(width, 800)
         browser.open(serve(folder.path.parent))
@@ -141,7 +139,7 @@ def test_one_run_by_itself_shows_its_curves_at_once(
         assert browser.read("document.querySelector('[data-column=\"bonus/mean\"]')") is None, "zero throughout"
         assert browser.read("!!document.querySelector('[data-column=entropy]')")
         assert browser.read("document.documentElement.scrollWidth") <= width
-    assert browser.complaints == []
+        assert browser.complaints == []
 
 
 def test_shows_why_a_trial_failed_and_closes_by_key(grid: GridFolder, page: Any) -> None:

@@ -217,6 +217,7 @@ def nothing_starts(
 
         return start
 
+    monkeypatch.setattr("os.nice", lambda _: 0)  # a board's low priority would stay with all later tests
     monkeypatch.setattr(ray, "init", stop("ray"))
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr("bonuslab.platform.grid.cluster.services.find_bootstrap_address", lambda _: None)
@@ -278,6 +279,15 @@ def test_settings_are_refused_before_ray_starts(
     [["grid", "--seeds", DIGITS], ["grid", "--contexts", DIGITS], ["train", "KeyRoom-S5", "--contexts", DIGITS]],
 )
 def test_numbers_of_5000_digits_are_refused(
+    words: list[str], nothing_starts: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert refused_or_run(words, nothing_starts, capsys) == "2"
+
+
+@pytest.mark.parametrize(
+    "words", [["report", "~nobody-here"], ["watch", "~nobody-here/x"], ["grid", "--plugin", "~nobody-here/x.py"]]
+)
+def test_a_home_that_does_not_exist_is_a_name(
     words: list[str], nothing_starts: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert refused_or_run(words, nothing_starts, capsys) == "2"

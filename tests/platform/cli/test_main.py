@@ -5,11 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 import tomllib
+import warnings
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
-from bonuslab.platform.cli.main import main
+from bonuslab.platform.cli.main import GROUP, main
 
 PYPROJECT = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())
 COMMANDS = PYPROJECT["project"]["entry-points"]["bonuslab.commands"]
@@ -32,9 +34,17 @@ def test_an_unknown_command_is_named(capsys: pytest.CaptureFixture[str]) -> None
     assert "unknown command 'trian'; did you mean train" in capsys.readouterr().err
 
 
+def test_warnings_for_users_are_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)  # restored afterwards
+    assert main(["--version"]) == 0
+    place = ("some.py", 3, "line()")
+    assert warnings.formatwarning("Maze ignores its seed", UserWarning, *place) == "warning: Maze ignores its seed\n"
+    assert "some.py:3: DeprecationWarning: old" in warnings.formatwarning("old", DeprecationWarning, *place)
+
+
 HELP_OF_EVERY_COMMAND = """
 import contextlib, sys
-from bonuslab.platform.cli.main import main
+from bonuslab.platform.cli.main import GROUP, main
 
 for words in (["--version"], ["--help"], *([name, "--help"] for name in sys.argv[1:])):
     with contextlib.suppress(SystemExit):
@@ -62,6 +72,17 @@ def test_completion_knows_commands_options_and_all_families(capsys: pytest.Captu
 
     assert complete("doc") == ["doctor"]
     assert complete("play", "--ag") == ["--agent"]
-    for beginning, name in (("Apart", "Apartments-64"), ("Montez", "MontezumaRevenge"), ("CartP", "CartPole-v1")):
+    families = ("Apart", "Apartments-64"), ("Montez", "MontezumaRevenge"), ("CartP", "CartPole-v1"), ("HM", "HM3D-128")
+    for beginning, name in families:
         for command in ("train", "play", "advise", "doctor"):
             assert name in complete(command, beginning)
+
+
+@pytest.mark.parametrize("command", ["search", "zoo"])
+def test_examples_can_be_copied_line_by_line(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    (entry,) = entry_points(group=GROUP, name=command)
+    example = entry.load().example
+    shown = capsys.readouterr().out.split("Example:\n")[1].splitlines()
+    assert shown == [f"  {line}" for line in example.split("; ")]

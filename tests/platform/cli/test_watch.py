@@ -221,7 +221,7 @@ def test_a_bonus_without_any_value_draws_nothing() -> None:
     assert (bonus_plot.panel(series, 5, 480) == bonus_plot.SERIES_COLOURS[0]).all(-1).sum() == 81
 
 
-@pytest.mark.parametrize("bonus", ["none", "agac", "e3b(encoder=policy)"])
+@pytest.mark.parametrize("bonus", ["agac", "e3b(encoder=policy)"])
 def test_bonuses_with_other_needs_can_be_watched(
     bonus: str, tmp_path: Path, tiny: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -31,7 +31,7 @@ RUNS = {
 }
 
 
-@pytest.fixture(scope="module", params=RUNS)
+@pytest.fixture(scope="module", params=["habitat", "atari", pytest.param("montezuma", marks=pytest.mark.slow)])
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One batch of a run."""
     path = tmp_path_factory.mktemp("pixels") / request.param

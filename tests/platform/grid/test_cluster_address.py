@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import socket
+from argparse import SUPPRESS, ArgumentParser
 
 import pytest
 
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.grid import cluster
+from bonuslab.platform.grid.arguments import add_session_arguments
+from bonuslab.platform.grid.command import session_options
+from bonuslab.platform.grid.session import SessionOptions
 
 
 @pytest.fixture(autouse=True)
@@ -36,3 +40,21 @@ def test_the_cluster_of_this_machine_is_joined_if_it_answers(monkeypatch: pytest
 def test_a_client_of_a_far_cluster_is_told_how_to_do_it() -> None:
     with pytest.raises(InvalidInput, match="ray submit"):
         cluster.find_address("ray://10.0.0.1:10001")
+
+
+def test_a_grid_on_this_machine_has_rays_dashboard_only_if_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+
+    def start(dashboard: bool) -> None:
+        asked.append(dashboard)
+        raise InvalidInput("no Ray in this test")
+
+    monkeypatch.setattr(cluster, "start_ray", start)
+    monkeypatch.setattr(cluster.ray, "is_initialized", lambda: False)
+    for words in ([], ["--ray-dashboard"]):
+        parser = ArgumentParser(argument_default=SUPPRESS)
+        add_session_arguments(parser, "runs/x")
+        options = SessionOptions(**session_options(vars(parser.parse_args(words))))
+        with pytest.raises(InvalidInput, match="no Ray"), cluster.joined(None, options.ray_dashboard):
+            pass
+    assert asked == [False, True]

@@ -229,3 +229,4 @@ def test_a_larger_cluster_is_forecast_from_one_core() -> None:
 def test_what_a_run_took_beside_the_plan() -> None:
     assert beside_plan(100.0, 150.0) == "2:30 of wall time, planned 1:40 (1.50 times the plan)"
     assert beside_plan(None, 150.0).startswith("2:30 of wall time (no plan: --plan")
+    assert beside_plan(100.0, 30.0, stopped=True) == "0:30 of wall time until it stopped (plan: 1:40)"

@@ -123,6 +123,7 @@ def damaged(change: Callable[[dict[str, Any]], object]) -> Callable[[str], str]:
         lambda text: "",
         lambda text: "[]",
         lambda text: "\x00" * 50,
+        lambda text: "[" * 100_000,
         damaged(lambda values: values.update(format=9)),
         damaged(lambda values: values.pop("search")),
         damaged(lambda values: values["search"].pop("seeds")),

@@ -131,7 +131,7 @@ def test_each_bonus_has_its_own_searcher_whose_state_survives(
     first.on_trial_complete("2", {"env_steps": 32, "ended": True})  # the search is being stopped
     done += keys[:2]
     second = searcher()
-    assert second.suggest("a") == {"key": keys[2]}, "a sample that was interrupted goes on with its settings"
+    assert second.suggest("a") == {"key": keys[2]}, "an interrupted sample resumes with its settings"
     rest = [second.suggest(name) for name in "bcd"]
     assert [found["key"][1] for found in rest] == [1, 2, 2]  # type: ignore[index,call-overload]
     assert second.suggest("e") == Searcher.FINISHED

@@ -68,7 +68,7 @@ def stops_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "STOP_POLL_SECONDS", 0.0)
 
 
-@pytest.fixture(scope="module", params=ALGORITHMS)
+@pytest.fixture(scope="module", params=["impala", pytest.param("ddppo", marks=pytest.mark.slow)])
 def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tiny: ModuleType) -> Path:
     """Six batches without an interruption."""
     path = tmp_path_factory.mktemp("whole") / request.param

@@ -15,7 +15,6 @@ def show(browser: Any, rich_page: Path) -> Any:
     """`show(width, dark)`: the page in a window of that width."""
 
     def at(width: int, dark: bool = False) -> Any:
-        browser.complaints.clear()
         browser.size(width, 900, dark)
         browser.open(rich_page.as_uri())
         browser.wait("document.readyState === 'complete' && document.querySelectorAll('footer').length === 1")

@@ -103,6 +103,7 @@ def test_failed_running_and_missing_trials_are_marked(rich_page: Path) -> None:
     assert 'title="seed 1: failed at 300 steps"' in text
     assert 'title="seed 1: running, 50% done"' in text
     assert 'title="seed 1: not started"' in text
+    assert "<small>1 of 2 runs</small>" in text
     left_out = {row["id"]: row["left out"] for row in table(rich_page, "trials.csv") if row["left out"]}
     assert left_out == {
         "MultiRoom-N6-Lava__none__c-inf__s1": "failed at 300 steps",

@@ -16,17 +16,18 @@ import pytest
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.api.handles import load
 from bonuslab.platform.board.grid_watch import GridWatch
+from bonuslab.platform.board.links import mlflow_run
 from bonuslab.platform.cli.main import main
 from bonuslab.platform.report import provenance, trial_results
 from bonuslab.platform.run.damage import name_damage, trial_damage
 from bonuslab.platform.run.find import find
 from bonuslab.platform.run.folder import GRID_COPY, GRID_FILE, TRIAL_FILE, GridFolder
 from bonuslab.platform.run.repair import repair
-from bonuslab.platform.tracking.cursor import undelivered
-from bonuslab.platform.tracking.store import store_of
+from bonuslab.platform.tracking.cursor import Cursor, undelivered, write_cursor
+from bonuslab.platform.tracking.store import DATABASE, store_of
 
 VARIANTS = 12
-"""Of each of the four files."""
+"""Of each of the five files."""
 WRONG = [None, [], {}, "x", "", -1, 1e308, float("nan"), float("inf"), 10**400, 2**70, True, "\0", "\ud800", "../../x"]
 
 
@@ -46,6 +47,8 @@ def report(path: Path) -> None:
 
 def board(path: Path) -> None:
     json.dumps(GridWatch(path).changes(), allow_nan=False)
+    for trial in find(path).grid.trials():
+        assert set(mlflow_run(trial.tracking_file, DATABASE, None)) <= {"run"}
 
 
 def track(path: Path) -> None:
@@ -58,7 +61,9 @@ READERS = [api, board, report, track, lambda path: name_damage(find(path).grid)]
 
 @pytest.fixture
 def grid(tmp_path: Path, write_sample_grid: Callable[..., GridFolder]) -> GridFolder:
-    return write_sample_grid(tmp_path / "grid", tasks=("KeyRoom-S5",), seeds=(0,), rows=5)
+    folder = write_sample_grid(tmp_path / "grid", tasks=("KeyRoom-S5",), seeds=(0,), rows=5)
+    write_cursor(folder.trials()[0].tracking_file, DATABASE, Cursor(run_id="a1", experiment_id="1"))
+    return folder
 
 
 def places(value: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
@@ -96,7 +101,7 @@ def damaged(data: bytes, name: str, chance: random.Random) -> bytes | None:
     return chance.choice(ways + [lambda: changed(data, chance)] * (8 if name.endswith("json") else 0))()
 
 
-@pytest.mark.parametrize("name", [GRID_FILE, TRIAL_FILE, "state.json", "progress.csv"])
+@pytest.mark.parametrize("name", [GRID_FILE, TRIAL_FILE, "state.json", "progress.csv", "tracking.json"])
 def test_readers_work_on_the_rest_and_change_nothing(grid: GridFolder, name: str) -> None:
     file = grid.path / name if name == GRID_FILE else grid.trials()[0].path / name
     data, chance = file.read_bytes(), random.Random(0)

@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 import ray
+from ray._private.node import Node
 
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.cli.main import main
-from bonuslab.platform.run.ray_session import start_ray
+from bonuslab.platform.run import ray_session
+from bonuslab.platform.run.ray_session import ending_with_ray, start_ray
 
 TIMED_OUT = "The current node timed out during startup. This could happen\nbecause the GCS has become overloaded."
 
@@ -33,10 +37,28 @@ class SlowRay:
         return "started"
 
 
+def test_without_a_dashboard_ray_does_not_start_its_monitors(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    for name in ("start_api_server", "start_log_monitor", "start_monitor", "start_raylet"):
+        monkeypatch.setattr(Node, name, lambda *_, name=name, **__: started.append(name))
+
+    def start_all(**_: object) -> None:
+        for name in ("start_api_server", "start_log_monitor", "start_monitor", "start_raylet"):
+            getattr(Node, name)(None)
+
+    monkeypatch.setattr(ray, "init", start_all)
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    with ray_session.ray_session():
+        assert started == ["start_raylet"]
+    start_ray(dashboard=True)  # as a grid does
+    assert sorted(started[1:]) == ["start_api_server", "start_log_monitor", "start_monitor", "start_raylet"]
+
+
 def test_a_slow_start_is_tried_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
     slow = SlowRay(failures=1)
     monkeypatch.setattr(ray, "init", slow)
-    assert start_ray(include_dashboard=False) == "started"
+    assert start_ray() == "started"
     assert len(slow.calls) == 2
     assert all(call["address"] == "local" for call in slow.calls)
     monkeypatch.setattr(ray, "init", SlowRay(failures=2))
@@ -61,10 +83,33 @@ def test_no_folder_is_left_if_ray_does_not_start(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_call_that_waits_for_a_ray_that_has_died_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended, said = threading.Event(), []
+
+    def end(status: int) -> None:
+        said.append(str(status))
+        ended.set()
+        sys.exit()  # only of the thread
+
+    monkeypatch.setattr(ray_session, "CHECK_SECONDS", 0.01)
+    monkeypatch.setattr(os, "_exit", end)
+    with ending_with_ray(lambda: said.append("lives")):
+        time.sleep(0.05)
+    monkeypatch.setattr(ray_session, "ray_has_died", lambda: True)
+    with ending_with_ray(lambda: said.append("in time")):
+        time.sleep(0.05)
+    assert said == []
+    monkeypatch.setattr(ray_session, "PATIENCE_SECONDS", 0.01)
+    with ending_with_ray(lambda: said.append("stopped")):
+        assert ended.wait(60)
+    assert said == ["stopped", "1"]
+
+
 HOST = """
 import ray, psutil, sys
 from bonuslab.platform.run.ray_session import start_ray
-context = start_ray(num_cpus=1, include_dashboard=True)
+context = start_ray(dashboard=True, num_cpus=1)
 processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
 listening = {c.laddr.ip for p in processes for c in p.net_connections("inet") if c.status == "LISTEN"}
 print(context.address_info["gcs_address"], *sorted(listening), flush=True)
@@ -116,3 +161,26 @@ def test_a_client_without_the_token_is_refused_and_nothing_listens_outside(tmp_p
     finally:
         host.stdin.close()
         host.wait()
+
+
+LOSS = """
+import os, ray
+from ray._private import worker
+from bonuslab.platform.run.ray_session import ray_has_died, start_ray
+start_ray(num_cpus=1)
+processes = dict(worker._global_node.live_processes())
+groups = {os.getpgid(process.pid) for process in processes.values()}
+before = ray_has_died()
+processes["gcs_server"].kill()
+processes["gcs_server"].wait()
+print(os.getpgid(0) in groups, before, ray_has_died())
+ray.shutdown()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.cluster
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere Ray needs this process's group to end its own")
+def test_ray_is_not_in_this_process_group_and_its_loss_is_noticed_at_once() -> None:
+    done = subprocess.run([sys.executable, "-c", LOSS], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["False", "False", "True"], done.stderr

@@ -98,6 +98,7 @@ def test_link_opens_the_comparison_of_scopes(ui: Ui) -> None:
     assert 'class="trace scatter' in page  # Plotly's curves
 
 
+@pytest.mark.slow
 def test_restarted_server_gets_everything_once(
     ui: Ui,
     grid: GridFolder,
