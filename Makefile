@@ -4,7 +4,7 @@ VENV := .venv
 READY := $(VENV)/.ready
 BIN := $(VENV)/bin
 
-.PHONY: help venv test test-slow lint format docs docs-serve grid constraints clean
+.PHONY: help venv test test-slow lint format docs docs-serve grid zoo constraints clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -39,6 +39,9 @@ docs-serve: $(READY)  ## show the documentation while you write it
 
 grid: $(READY)  ## the main job: train, report and track (laptop scale; options in ARGS="--scale paper --plan")
 	$(BIN)/bonuslab grid $(ARGS)
+
+zoo: $(READY)  ## train the agents of the zoo that are missing, and film the claims of the results page
+	$(BIN)/python experiments/zoo_agents.py
 
 # mypy does not follow setuptools' package map, so it gets the same map as links.
 build/typecheck/bonuslab:

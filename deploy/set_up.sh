@@ -25,7 +25,7 @@ command -v cc >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1 ||
 "$python" -c 'import ensurepip, venv' 2>/dev/null ||
     fail "$python has no venv module; install it (Debian: apt-get install python3.11-venv)."
 
-echo "bonuslab: setting up $venv with $("$python" --version) (about 3 minutes, 2.5 GB)"
+echo "bonuslab: setting up $venv with $("$python" --version) (about 4 minutes, 2.5 GB)"
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
 : >"$log"
 if ! "$venv/bin/python" -m pip install --disable-pip-version-check --progress-bar off \
@@ -36,6 +36,10 @@ if ! "$venv/bin/python" -m pip install --disable-pip-version-check --progress-ba
     fi
     fail "the packages could not be installed; see the end of the log above (full log: $log)."
 fi
-"$venv/bin/python" -c 'import bonuslab.platform.cli.main' ||
-    fail "the packages are installed but bonuslab cannot be imported; remove $venv and try again."
+echo "bonuslab: compiling inner loops, which the first training would do otherwise"
+first=$(mktemp -d)
+trap 'rm -rf "$first"' EXIT
+"$venv/bin/bonuslab" train MultiRoom-N2-S4 --bonus "count.episodic(position) * e3b" --serial --steps 2048 \
+    --out "$first/run" >>"$log" 2>&1 ||
+    fail "the packages are installed but bonuslab cannot train; see the end of $log, or remove $venv and try again."
 echo "bonuslab: $venv is ready"

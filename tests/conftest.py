@@ -33,6 +33,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 HERE = Path(__file__).parent
+LONGEST_FIRST = ("test_wheel.py", "platform", "docs", "experiments", "deploy", "algorithms", "envs")
+"""Parts of `tests/`, by how long their slowest files take."""
 shares_ray: set[Path] = set()
 """Files with a test that uses the fixture `cluster`."""
 
@@ -42,7 +44,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Side by side, long files go first, so that no worker ends much later than the others."""
     shares_ray.update(item.path for item in items if "cluster" in getattr(item, "fixturenames", ()))
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: (item.path not in shares_ray, HERE / "platform" not in item.path.parents))
+        folders = {folder: place for place, folder in enumerate(LONGEST_FIRST)}
+        items.sort(
+            key=lambda item: (item.path not in shares_ray, folders.get(item.path.relative_to(HERE).parts[0], 99))
+        )
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -68,8 +73,10 @@ def cluster() -> None:
     """One small Ray in this process, started for the first test that needs it."""
     import ray
 
+    from bonuslab.platform.run.ray_session import start_ray
+
     if not ray.is_initialized():
-        ray.init("local", num_cpus=4, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+        start_ray(num_cpus=4)
 
 
 @pytest.fixture(scope="session")

@@ -100,15 +100,8 @@ for module in ("ray", "nle", "minihack", "minigrid", "mlflow", "ale_py", "pandas
     assert positive == "True"
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("plain_loop.py", ["--steps", "1000"]),
-        ("cleanrl_ppo.py", ["--env-id", "CartPole-v1", "--steps", "512", "--num-steps", "64", "--num-envs", "4"]),
-    ],
-)
-def test_loops_run_without_ray(name: str, arguments: list[str], base: Path, tmp_path: Path) -> None:
-    last = run(base / "python", EXAMPLES / name, *arguments, cwd=tmp_path).splitlines()[-1]
+def test_a_loop_runs_without_ray(base: Path, tmp_path: Path) -> None:
+    last = run(base / "python", EXAMPLES / "plain_loop.py", "--steps", "1000", cwd=tmp_path).splitlines()[-1]
     assert float(last.rsplit(maxsplit=1)[1]) > 0  # the mean bonus
 
 
@@ -143,6 +136,7 @@ def test_the_command_line_says_what_is_missing(base: Path, tmp_path: Path) -> No
     assert re.fullmatch(r'bonuslab: train needs .*: pip install "bonuslab\[ray\]"\n', refusal)
 
 
+@pytest.mark.slow  # compiles all inner loops anew
 def test_the_ray_extra_trains_any_gymnasium_environment(wheel: Path, tmp_path: Path) -> None:
     (tmp_path / "venv").mkdir()
     programs = install(wheel, tmp_path / "venv", "ray")

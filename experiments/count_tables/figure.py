@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -13,6 +15,7 @@ from bonuslab.experiments.count_tables.cells import Cell, seeds_text
 from bonuslab.experiments.count_tables.rows import ADAPTIVE, KINDS, Row
 from bonuslab.platform.pictures.palette import SCOPE_COLOURS
 from bonuslab.platform.report.drawing import FAINT, INK, STYLE
+from bonuslab.platform.report.statistics import interval_of_mean
 from bonuslab.platform.report.trial_results import contexts_text
 
 COLOURS = {**SCOPE_COLOURS, ADAPTIVE: "#cc79a7"}
@@ -20,6 +23,7 @@ MARKERS = dict(zip((*KINDS, ADAPTIVE), "XosDv", strict=True))
 PANEL_INCHES = (2.5, 2.2)
 _OFFSET = 0.07
 """Horizontal distance between the kinds of bonus."""
+BEST_RETURN = 1.0
 FILE_TYPES = ("png", "svg")
 
 
@@ -35,17 +39,17 @@ def draw_finding(found: Sequence[Cell], folder: Path) -> Path:
         for row in over_contexts:
             own, paper = grid.pop(0), grid.pop(0)
             here = [cell for cell in found if cell.row == row]
-            _over_contexts(own, row, {cell: (cell.mean, cell.std, cell.values) for cell in here})
+            _over_contexts(own, row, {cell: _ours(cell) for cell in here})
             own.set_title(f"{row.name}\nours, {seeds_text(here)}")
-            _over_contexts(paper, row, {cell: (*cell.paper, ()) for cell in here if cell.paper})
+            _over_contexts(paper, row, {cell: _papers(*cell.paper) for cell in here if cell.paper})
             paper.set_title(f"{row.paper_task}, {row.feature}s\npaper, 5 seeds")
         if single:
             own, paper = grid
             here = [cell for cell in found if cell.row in single]
-            _side_by_side(own, single, {cell: (cell.mean, cell.std, cell.values) for cell in here})
-            own.set_title("other rows\nours")
-            _side_by_side(paper, single, {cell: (*cell.paper, ()) for cell in here if cell.paper}, of_paper=True)
-            paper.set_title("other rows\npaper")
+            _side_by_side(own, single, {cell: _ours(cell) for cell in here})
+            own.set_title(f"other rows\nours, {seeds_text(here)}")
+            _side_by_side(paper, single, {cell: _papers(*cell.paper) for cell in here if cell.paper}, of_paper=True)
+            paper.set_title("other rows\npaper, 5 seeds")
         figure.axes[0].set_ylabel("final return (1 = always wins)")
         kinds = list(dict.fromkeys(cell.kind for cell in found))
         handles = [
@@ -57,8 +61,28 @@ def draw_finding(found: Sequence[Cell], folder: Path) -> Path:
     return folder / "finding.png"
 
 
-Values = dict[Cell, tuple[float, float, tuple[float, ...]]]
-"""Mean, standard deviation and values by seed of each cell."""
+@dataclass(frozen=True)
+class Spread:
+    """A mean, the ends of its error bar and the values by seed."""
+
+    mean: float
+    low: float
+    high: float
+    values: tuple[float, ...] = ()
+
+
+Values = dict[Cell, Spread]
+
+
+def _ours(cell: Cell) -> Spread:
+    """With the 95 % bootstrap interval of the mean over seeds."""
+    low, high = interval_of_mean(np.array(cell.values)[:, None])
+    return Spread(cell.mean, float(low[0]), float(high[0]), cell.values)
+
+
+def _papers(mean: float, std: float) -> Spread:
+    """With the printed standard deviation, as far as such a return is possible."""
+    return Spread(mean, mean - std, min(mean + std, BEST_RETURN))
 
 
 def _over_contexts(axes: Axes, row: Row, values: Values) -> None:
@@ -76,15 +100,15 @@ def _side_by_side(axes: Axes, rows: Sequence[Row], values: Values, of_paper: boo
 
 
 def _points(axes: Axes, values: Values, place_of: Callable[[Cell], int], offset: float, line: str) -> None:
-    """Means with standard deviations, and every seed as a faint dot."""
+    """Means with error bars, and every seed as a faint dot."""
     kinds = list(dict.fromkeys(cell.kind for cell in values))
     for number, kind in enumerate(kinds):
         of_kind = {place_of(cell): value for cell, value in values.items() if cell.kind == kind}
         places = [place + (number - (len(kinds) - 1) / 2) * offset for place in of_kind]
         axes.errorbar(
             places,
-            [mean for mean, _, _ in of_kind.values()],
-            [std for _, std, _ in of_kind.values()],
+            [spread.mean for spread in of_kind.values()],
+            np.transpose([(spread.mean - spread.low, spread.high - spread.mean) for spread in of_kind.values()]),
             color=COLOURS[kind],
             marker=MARKERS[kind],
             linestyle=line,
@@ -92,8 +116,8 @@ def _points(axes: Axes, values: Values, place_of: Callable[[Cell], int], offset:
             capsize=2,
             elinewidth=0.8,
         )
-        for place, (_, _, single) in zip(places, of_kind.values(), strict=True):
-            axes.plot([place] * len(single), single, ".", color=COLOURS[kind], ms=3, alpha=0.45)
+        for place, spread in zip(places, of_kind.values(), strict=True):
+            axes.plot([place] * len(spread.values), spread.values, ".", color=COLOURS[kind], ms=3, alpha=0.45)
 
 
 def _ticks(axes: Axes, names: Sequence[str]) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import nbformat
+import pytest
 from nbclient import NotebookClient
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "notebooks"
 
 
+@pytest.mark.slow
 def test_global_or_episodic_runs(tmp_path: Path) -> None:
     notebook = nbformat.read(FOLDER / "global_or_episodic.ipynb", as_version=4)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]

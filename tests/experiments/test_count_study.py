@@ -105,7 +105,7 @@ def test_settings_of_a_rows_environment_reach_its_trials_and_yield_to_the_users(
     assert limits(env={"max_steps": 90}) == {90}
 
 
-def test_the_minute_scale_spends_its_steps_on_ever_new_maps() -> None:
+def test_the_minute_scale_spends_its_steps_on_new_maps() -> None:
     def lengths(**settings: object) -> dict[str, int]:
         trials = EXPERIMENT.selected("minute", seeds=[0], settings=settings).trials()
         return {trial.labels["contexts"]: trial.total_env_steps for trial in trials}

@@ -20,7 +20,7 @@ def test_scales_are_what_they_say() -> None:
     assert (len(paper.tasks), len(paper.seeds)) == (16, 5)
     assert len(set(paper.bonuses)) == 10
     laptop = EXPERIMENT.scale("laptop").trials()
-    assert len(laptop) == 8
+    assert len(laptop) == 24
     assert {trial.labels["scope"] for trial in laptop} == {"none", "global", "episodic", "combined"}
     assert all(trial.config["serial"] for trial in laptop)
     one_seed = EXPERIMENT.selected("paper", seeds=[0], tasks=["MultiRoom-N10"]).trials()

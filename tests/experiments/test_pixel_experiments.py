@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from argparse import Namespace
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -12,9 +12,9 @@ import pytest
 from bonuslab.envs.catalogue import collecting_missing
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.experiments import habitat_exploration, montezuma
+from bonuslab.platform.grid import session
 from bonuslab.platform.grid.calibration import Calibration
 from bonuslab.platform.grid.cluster import Cluster
-from bonuslab.platform.grid.command import ExperimentCommand
 from bonuslab.platform.grid.experiment import Experiment
 from bonuslab.platform.grid.forecast import Kinds
 from bonuslab.platform.run.folder import GridFolder
@@ -45,13 +45,18 @@ def test_what_the_paper_scales_train() -> None:
 
 
 def test_the_plan_needs_no_simulator_but_says_so(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(ExperimentCommand, "run", lambda self, arguments: len(self.experiment.scale("paper").trials()))
-    assert habitat_exploration.HabitatCommand().run(Namespace(plan=True)) == 25
-    assert capsys.readouterr().out.startswith("missing on this machine: HM3D needs habitat-sim 0.3.3")
-    with pytest.raises(InvalidInput, match="needs habitat-sim"):
-        habitat_exploration.HabitatCommand().run(Namespace())
+    monkeypatch.setattr(session, "joined", lambda address: nullcontext(HERE))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert habitat_exploration.HabitatCommand().main(["--scale", "paper", "--plan"]) == 2
+    shown = capsys.readouterr()
+    assert "25 trials, 5,625,000,000 steps; 320 CPUs and 32 GPUs per trial" in shown.out
+    assert shown.out.splitlines()[-1].startswith("missing on this machine: HM3D needs habitat-sim 0.3.3")
+    assert "a trial needs 32 GPUs, but the cluster has at most" in shown.err
+    assert habitat_exploration.HabitatCommand().main(["--scale", "paper"]) == 2
+    assert "needs habitat-sim" in capsys.readouterr().err
 
 
 @pytest.mark.slow
