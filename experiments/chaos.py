@@ -2,244 +2,43 @@
 
     python experiments/chaos.py [--faults 100] [--seed 0] [--only driver trial …] [--grids serial …] [--out DIR]
 
-Each grid (`chaos_grids.py`) gets several faults, one after the other; whenever its command ends early, it is run again
-as it was. The finished grid is checked: trials that were finished before a fault stay as they were; rows have no gap
-and no duplicate, in the trial's file and in MLflow; no process, no shared memory and no temporary file remains; nothing
-takes longer than `HANGS_SECONDS`. Prints a table of what was tried and what survived; exits with status 1 if anything
-was lost. With `--out`, adds a line per grid to chaos.csv there and keeps the output of grids that lost something.
+Each grid (`chaos_grids.py`) gets several faults (`chaos_faults.py`), one after the other; whenever its command ends
+early, it is run again as it was. The finished grid is checked (`chaos_checks.py`): trials that were finished before a
+fault stay as they were; rows have no gap and no duplicate, in the trial's file and in MLflow; no process, no shared
+memory and no temporary file remains; nothing hangs for longer than `HANGS_SECONDS` (`chaos_command.py`). Prints a table
+of what was tried and what survived; exits with status 1 if anything was lost. With `--out`, adds a line per grid to
+chaos.csv there and keeps the output of grids that lost something.
 
-`disk full` needs the right to mount a small file system and is left out without it.
+Grids resume only on the code they began with: do not edit or commit while they run. `disk full` needs the right to
+mount a small file system, `clock` Debian's libfaketime; without them they are left out.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-import os
 import random
-import re
-import resource
 import shutil
-import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
-
-from bonuslab.experiments.chaos_checks import Finished, abandoned, finished_trials, loss, shared_memory
+from bonuslab.experiments.chaos_checks import Finished, finished_trials, loss, shared_memory
+from bonuslab.experiments.chaos_command import Grid
+from bonuslab.experiments.chaos_faults import FAKETIME, FAULTS, ONLY_IN, clock_variables, strike
 from bonuslab.experiments.chaos_grids import SCALES
 from bonuslab.platform.pictures.table import print_table
-from bonuslab.platform.run.folder import GridFolder
+from bonuslab.platform.run.versions import git_commit
 
-SCRIPT = Path(__file__).with_name("chaos_grids.py")
-MARK = "BONUSLAB_CHAOS"
-"""Environment variable by which a grid's processes are recognised."""
-DELIVERED = "every trial is in MLflow"
-HANGS_SECONDS = 120.0
-"""Without a new row or another sign of life for so long, a grid hangs. Waiting for a core of a busy machine is none."""
-FROZEN_SECONDS = 30.0
-POLL_SECONDS = 1.0
-PAUSE_SECONDS = 4.0
+PAUSE_SECONDS = 1.5
 """At most so long after new rows the next fault strikes."""
-LEFT_SECONDS = 30.0
-"""So long may processes take to end."""
-NOT_OURS = re.compile("ray|pymp-|torchinductor_")
-"""Ray's logs, a socket of its dashboard, and the user's cache of PyTorch's compiler, which stays empty."""
-OPEN_FILES = 256
 DISK = "128m"
-FAULTS_PER_GRID = 8
-MOST_RUNS = FAULTS_PER_GRID + 4
-"""Runs of the same command; a fault that outlasts one run may need one more."""
-
-KILLED = {
-    "trial": "ray::GridTrial",
-    "runner": "ray::FragmentRunner",
-    "bonus actor": "ray::SharedBonus",
-    "learner": "ray::DDPPOWorker",
-    "relay": "ray::Relay",
-    "tracker": "bonuslab.platform.tracking",
-    "raylet": "raylet/raylet",
-    "gcs": "gcs_server",
-}
-"""By fault, a part of the command line of the process that is killed."""
-ONLY_IN = {"runner": "impala", "bonus actor": "impala", "learner": "ddppo"}
-"""Grids that have the process."""
-FAULTS = (
-    *("driver", *KILLED, "terminated", "frozen", "few files", "disk full"),
-    *("database deleted", "database damaged", "database locked"),
-)
-
-
-class Grid:
-    """One grid and the processes of its command."""
-
-    def __init__(self, scale: str, path: Path) -> None:
-        self.scale, self.folder = scale, GridFolder(path / "grid")
-        self._mark = f"{os.getpid()}-{path.name}"
-        self._log, self._temporary = path / "log", path / "t"
-        self._temporary.mkdir()
-        self.runs = 0
-
-    def start(self, open_files: int | None = None) -> None:
-        """Run the command, always the same."""
-        self.runs += 1
-        if self.runs > MOST_RUNS:
-            raise RuntimeError(f"not finished after {MOST_RUNS} runs")
-        words = ["--scale", self.scale, "--address", "local", "--out", str(self.folder.path)]
-        # Ray gives its workers a low priority, at which other programs of this machine would stop them.
-        more = {MARK: self._mark, "TMPDIR": str(self._temporary), "RAY_worker_niceness": "0", "OMP_NUM_THREADS": "1"}
-
-        def few_files() -> None:
-            if open_files is not None:
-                resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, open_files))
-
-        with self._log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, str(SCRIPT), *words],
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                preexec_fn=few_files,
-                env=os.environ | more,
-            )
-        self._log_start = self._log.stat().st_size
-
-    def processes(self) -> Iterator[psutil.Process]:
-        """All processes of this grid, however they were started."""
-        for process in psutil.process_iter():
-            with suppress(psutil.Error):
-                if process.environ().get(MARK) == self._mark and process.status() != psutil.STATUS_ZOMBIE:
-                    yield process
-
-    def find(self, text: str) -> list[psutil.Process]:
-        """The processes with a text in their command line."""
-        found = []
-        for process in self.processes():
-            with suppress(psutil.Error):
-                found += [process] if text in " ".join(process.cmdline()) else []
-        return found
-
-    def wait_for_rows(self) -> bool:
-        """Until there are rows that were not there, and a checkpoint; whether the command is still running."""
-        before = self._rows()
-        for _ in self._watched():
-            if self._rows() - before and any(trial.state().checkpoints for trial in self.folder.trials()):
-                return True
-        return False
-
-    def wait(self) -> None:
-        """Until the command ends."""
-        for _ in self._watched():
-            pass
-
-    def is_done(self) -> bool:
-        """Whether the last command said that all is trained and delivered."""
-        said = self._log.read_bytes()[self._log_start :].decode(errors="replace")
-        return self.process.returncode == 0 and DELIVERED in said
-
-    def leftovers(self, shared: set[str]) -> str:
-        """What remains after the command; `shared`: what /dev/shm had before it."""
-        deadline = time.monotonic() + LEFT_SECONDS
-        while (left := [process.name() for process in self.processes()]) and time.monotonic() < deadline:
-            time.sleep(0.5)
-        if left:
-            return f"{len(left)} processes remain: {', '.join(sorted(set(left)))}"
-        if more := abandoned(shared_memory() - shared):
-            return f"/dev/shm keeps {', '.join(more)}"
-        files = sorted(path.name for path in self._temporary.iterdir() if not NOT_OURS.match(path.name))
-        return f"the temporary folder keeps {', '.join(files)}" if files else ""
-
-    def end(self) -> None:
-        """Kill what is left."""
-        while left := list(self.processes()):
-            for process in left:
-                with suppress(psutil.NoSuchProcess):
-                    process.kill()
-            psutil.wait_procs(left, LEFT_SECONDS)
-
-    def _rows(self) -> set[tuple[str, int]]:
-        return {(path.parent.name, path.stat().st_size) for path in self.folder.path.glob("trials/*/progress.csv")}
-
-    def _watched(self) -> Iterator[None]:
-        """Repeats while the command runs; `TimeoutError` if nothing happens for long."""
-        seen, since, before = None, time.monotonic(), self._waiting()
-        while self.process.poll() is None:
-            files = (self._log, *self.folder.path.glob("*"), *self.folder.path.glob("trials/*/*"))
-            with suppress(FileNotFoundError):
-                waiting = self._waiting()
-                now = [path.stat().st_mtime_ns for path in files], list(waiting)
-                if now != seen:
-                    seen, since, before = now, time.monotonic(), waiting
-                waited = max((waiting[pid] - before[pid] for pid in waiting), default=0.0)
-                if time.monotonic() - since - waited > HANGS_SECONDS:
-                    raise TimeoutError(f"nothing happened for {HANGS_SECONDS:.0f} s")
-            yield
-            time.sleep(POLL_SECONDS)
-
-    def _waiting(self) -> dict[int, float]:
-        """By process, the seconds for which it was ready to run and another process had the core."""
-        found = {}
-        for process in self.processes():
-            with suppress(OSError):
-                found[process.pid] = int(Path(f"/proc/{process.pid}/schedstat").read_text().split()[1]) / 1e9
-        return found
-
-
-def strike(fault: str, grid: Grid, chance: random.Random) -> bool:
-    """Do what the fault's name says; whether there was something to break."""
-    if fault in KILLED:
-        found = grid.find(KILLED[fault])
-        if found:
-            chance.choice(found).kill()
-        return bool(found)
-    database = grid.folder.path / "mlflow.db"
-    if fault.startswith("database") and not database.exists():
-        return False
-    if fault == "driver":
-        grid.process.kill()
-    elif fault == "terminated":
-        os.killpg(grid.process.pid, signal.SIGTERM)
-    elif fault == "frozen":
-        victim = chance.choice(list(grid.processes()))
-        victim.suspend()
-        time.sleep(FROZEN_SECONDS)
-        with suppress(psutil.NoSuchProcess):
-            victim.resume()
-    elif fault == "few files":
-        grid.process.send_signal(signal.SIGINT)
-        grid.wait()
-        grid.start(OPEN_FILES)
-    elif fault == "disk full":
-        _fill(grid.folder.path.parent / "ballast", grid)
-    elif fault == "database deleted":
-        for file in database.parent.glob("mlflow.db*"):
-            file.unlink()
-    elif fault == "database damaged":
-        with database.open("r+b") as store_file:
-            store_file.write(chance.randbytes(4_096))
-    elif fault == "database locked":
-        with suppress(sqlite3.OperationalError), sqlite3.connect(database, timeout=60) as store:
-            store.execute("begin exclusive")
-            time.sleep(FROZEN_SECONDS)
-    return True
-
-
-def _fill(ballast: Path, grid: Grid) -> None:
-    """No room on the grid's disk for a while, or until its command ends."""
-    with suppress(OSError), ballast.open("wb", buffering=0) as file:
-        while file.write(bytes(2**16)):
-            pass
-    deadline = time.monotonic() + FROZEN_SECONDS
-    while grid.process.poll() is None and time.monotonic() < deadline:
-        time.sleep(POLL_SECONDS)
-    ballast.unlink()
+FAULTS_PER_GRID = 10
 
 
 @dataclass
@@ -256,7 +55,7 @@ class Broken:
 def break_grid(scale: str, faults: Sequence[str], path: Path, chance: random.Random) -> Broken:
     """Strike a new grid with one fault after the other and finish it. It may finish before all of them."""
     result, began, shared = Broken(scale), time.monotonic(), shared_memory()
-    grid = Grid(scale, path)
+    grid = Grid(scale, path, clock_variables(path / "clock") if "clock" in faults else {})
     left, before = list(faults), Finished()
     try:
         grid.start()
@@ -264,8 +63,12 @@ def break_grid(scale: str, faults: Sequence[str], path: Path, chance: random.Ran
             if left and grid.wait_for_rows():
                 time.sleep(chance.uniform(0, PAUSE_SECONDS))
                 before = finished_trials(grid.folder) | before
-                if grid.process.poll() is None and strike(left[0], grid, chance):
-                    result.struck.append(left.pop(0))
+                if grid.process.poll() is None:
+                    struck = next((fault for fault in left if strike(fault, grid, chance)), None)
+                    if struck is not None:
+                        left.remove(struck)
+                        result.struck.append(struck)
+                        grid.note(struck)
                 continue
             grid.wait()
             before = finished_trials(grid.folder) | before
@@ -320,22 +123,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="+", choices=FAULTS, default=FAULTS, metavar="FAULT", help=", ".join(FAULTS))
     parser.add_argument("--grids", nargs="+", choices=SCALES, default=list(SCALES), help="default: all of them")
+    parser.add_argument("--minutes", type=float, default=float("inf"), metavar="M", help="begin no grid after so long")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write chaos.csv and the grids' output there")
     arguments = parser.parse_args(argv)
     chance = random.Random(arguments.seed)
     with tempfile.TemporaryDirectory(prefix="chaos-") as scratch:
         with small_disk(Path(scratch) / "try") as can_mount:
-            only = [fault for fault in arguments.only if can_mount or fault != "disk full"]
+            usable = {"disk full": can_mount, "clock": FAKETIME.exists()}
+            only = [fault for fault in arguments.only if usable.get(fault, True)]
         waiting = plan(arguments.faults, only, arguments.grids, chance)
         chance.shuffle(waiting)
         results: list[Broken] = []
-        while waiting:
+        end = time.monotonic() + 60 * arguments.minutes
+        while waiting and time.monotonic() < end:
             scale, faults = waiting.pop(0)
             path = Path(scratch) / str(len(results))
             with small_disk(path):
                 result = break_grid(scale, faults, path, chance)
                 if arguments.out is not None:
-                    _keep(result, f"{arguments.seed}-{len(results)}", path / "log", arguments.out)
+                    _keep(result, f"{arguments.seed}-{len(results)}", path.with_suffix(".log"), arguments.out)
             results.append(result)
             words = f"{scale}: {', '.join(result.struck) or 'nothing struck'}: {result.lost or 'survived'}"
             print(f"{words} ({result.runs} runs, {result.seconds:.0f} s)", flush=True)
@@ -352,9 +158,10 @@ def _keep(result: Broken, name: str, log: Path, folder: Path) -> None:
     with table.open("a", newline="") as file:
         writer = csv.writer(file)
         if is_new:
-            writer.writerow(("grid", "scale", "faults", "runs", "seconds", "lost"))
+            writer.writerow(("grid", "scale", "faults", "runs", "seconds", "lost", "commit"))
         faults = "; ".join(result.struck)
-        writer.writerow((name, result.scale, faults, result.runs, round(result.seconds), result.lost))
+        line = (name, result.scale, faults, result.runs, round(result.seconds), result.lost)
+        writer.writerow((*line, (git_commit() or "unknown")[:7]))
     if result.lost:
         shutil.copy(log, folder / f"{name}.log")
 

@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 
 from bonuslab.envs.scratch import ScratchFolder, memory_folder
-from bonuslab.experiments import chaos
+from bonuslab.experiments import chaos, chaos_faults
 from bonuslab.experiments.chaos_checks import abandoned, shared_memory, tracked_rows
 from bonuslab.experiments.chaos_grids import SCALES
 
 
 def test_faults_go_to_grids_that_have_what_they_break() -> None:
-    grids = chaos.plan(100, chaos.FAULTS, list(SCALES), random.Random(0))
+    grids = chaos.plan(100, chaos_faults.FAULTS, list(SCALES), random.Random(0))
     tried = Counter(fault for _, faults in grids for fault in faults)
     assert sum(tried.values()) == 100
-    assert set(tried) == set(chaos.FAULTS)
+    assert set(tried) == set(chaos_faults.FAULTS)
     assert max(tried.values()) - min(tried.values()) <= 1
-    assert all(chaos.ONLY_IN.get(fault, scale) == scale for scale, faults in grids for fault in faults)
+    assert all(chaos_faults.ONLY_IN.get(fault, scale) == scale for scale, faults in grids for fault in faults)
     assert all(len(faults) <= chaos.FAULTS_PER_GRID for _, faults in grids)
     assert {scale for scale, _ in grids} == set(SCALES)
     with pytest.raises(SystemExit, match="none of these faults"):
