@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from numbers import Integral
+
+_LONG_WORD = re.compile(r"\S{300,}")
 
 
 class InvalidInput(ValueError):  # noqa: N818 (it reads as what it is: `raise InvalidInput("...")`)
@@ -13,6 +16,12 @@ class InvalidInput(ValueError):  # noqa: N818 (it reads as what it is: `raise In
 
 class Unavailable(InvalidInput):
     """Valid input, but this machine lacks the simulator or the data that it needs."""
+
+
+def printable(reason: str) -> str:
+    """A message without the end of very long words; bytes of a command line that are no characters are escaped."""
+    shown = _LONG_WORD.sub(lambda word: f"{word[0][:60]}…", reason)
+    return shown.encode(errors="backslashreplace").decode()
 
 
 def unknown(kind: str, value: object, allowed: Iterable[str], hint: str | None = None) -> InvalidInput:

@@ -82,8 +82,8 @@ class Spec:
     def allowed(self) -> str:
         """The range in words."""
         if self.above > -math.inf:
-            return f"more than {self.above:g}" + (f", at most {self.high:g}" if self.high < math.inf else "")
-        return f"from {self.low:g} to {self.high:g}" if self.high < math.inf else f"{self.low:g} or more"
+            return f"more than {self.above:,.12g}" + (f", at most {self.high:,.12g}" if self.high < math.inf else "")
+        return f"from {self.low:,.12g} to {self.high:,.12g}" if self.high < math.inf else f"{self.low:,.12g} or more"
 
     def allows(self, value: float) -> bool:
         """Whether a finite number is in range."""

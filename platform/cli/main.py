@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import argparse
 import errno
-import re
 import sys
 import warnings
 from collections.abc import Sequence
 from importlib.metadata import EntryPoint, entry_points, version
 from typing import Any, NoReturn
 
-from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.envs.errors import InvalidInput, printable, unknown
 from bonuslab.envs.extras import is_ours, missing
 from bonuslab.platform.cli.command import Command
 
 GROUP = "bonuslab.commands"
 _DEVELOPERS_WARNING = warnings.formatwarning
-_LONG_WORD = re.compile(r"\S{300,}")
 
 
 class _Formatter(argparse.HelpFormatter):
@@ -81,10 +79,8 @@ def _warning(message: Warning | str, category: type[Warning], *place: Any) -> st
 
 
 def _refuse(reason: str) -> int:
-    """Print why a command is not run, without the end of very long words."""
-    shown = _LONG_WORD.sub(lambda word: f"{word[0][:60]}…", reason)
-    # A command line may hold bytes that are no characters.
-    print(f"bonuslab: {shown.encode(errors='backslashreplace').decode()}", file=sys.stderr)
+    """Print why a command is not run."""
+    print(f"bonuslab: {printable(reason)}", file=sys.stderr)
     return 2
 
 

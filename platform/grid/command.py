@@ -11,7 +11,7 @@ from os.path import expanduser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bonuslab.envs.errors import InvalidInput
+from bonuslab.envs.errors import InvalidInput, printable
 from bonuslab.platform.grid.arguments import add_arguments, check_options, selected_scale
 from bonuslab.platform.grid.experiment import Experiment, Scale
 from bonuslab.platform.run.loading import paused_collector
@@ -63,7 +63,7 @@ class ExperimentCommand:
         try:
             return self.run(parser.parse_args(words))
         except InvalidInput as error:
-            print(f"{self.experiment.name}: {error}", file=sys.stderr)
+            print(f"{self.experiment.name}: {printable(str(error))}", file=sys.stderr)
             return 2
         except KeyboardInterrupt:
             print(f"{self.experiment.name}: stopped", file=sys.stderr)

@@ -8,6 +8,7 @@ import pytest
 
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.grid.arguments import parse_seeds, selected_scale
+from bonuslab.platform.grid.command import ExperimentCommand
 from bonuslab.platform.grid.experiment import Experiment, Scale
 from bonuslab.platform.grid.resources import TrialResources
 from bonuslab.platform.run.config import Config
@@ -118,6 +119,15 @@ def test_one_cpu_is_one_process_and_more_are_not() -> None:
 def test_bad_input_is_named(given: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         selected_scale(given, EXPERIMENT).trials()
+
+
+@pytest.mark.parametrize("option", ["--seeds", "--contexts"])
+def test_endless_numbers_are_refused_in_a_short_sentence(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ExperimentCommand()
+    command.experiment = EXPERIMENT
+    assert command.main([option, "1" * 5_000]) == 2
+    told = capsys.readouterr().err
+    assert "111…" in told and len(told.splitlines()) == 1 and len(told) < 300
 
 
 def test_seeds() -> None:
