@@ -127,7 +127,9 @@ def test_endless_numbers_are_refused_in_a_short_sentence(option: str, capsys: py
     command.experiment = EXPERIMENT
     assert command.main([option, "1" * 5_000]) == 2
     told = capsys.readouterr().err
-    assert "111…" in told and len(told.splitlines()) == 1 and len(told) < 300
+    assert "111…" in told
+    assert len(told.splitlines()) == 1
+    assert len(told) < 300
 
 
 def test_seeds() -> None:
