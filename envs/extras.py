@@ -15,7 +15,9 @@ def missing(what: str, error: ModuleNotFoundError) -> str:
     """One sentence: what needs which package, and the command that installs it."""
     package = (error.name or "").partition(".")[0]
     found = (_OF_EXTRA.match(line) for line in requires("bonuslab") or ())
-    extras = {_module(match[1]): match[2] for match in found if match}
+    extras: dict[str, str] = {}
+    for match in filter(None, found):
+        extras.setdefault(_module(match[1]), match[2])  # the first, which is the smallest, of those that have it
     wanted = f"bonuslab[{extras[package]}]" if package in extras else package
     return f'{what} needs the Python package {package!r}, which is not installed: pip install "{wanted}"'
 

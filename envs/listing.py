@@ -48,7 +48,13 @@ KINDS = (
         'pip install "bonuslab[minihack]"',
         ("nle", "minihack"),
     ),
-    Kind("Apartments", "Apartments-64", "Apartments-64, -128, ...: pixels of an image", "included"),
+    Kind(
+        "Apartments",
+        "Apartments-64",
+        "Apartments-64, -128, ...: pixels of an image",
+        'pip install "bonuslab[fast]"',
+        ("numba", "scipy"),
+    ),
     Kind("HM3D", "HM3D", "HM3D, HM3D-128, ...", "habitat-sim and the scenes: docs/habitat.md", ("habitat_sim",)),
     Kind(
         "Atari",

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.experiments.benchmarks.markdown import markdown_section, replace_section
+from bonuslab.experiments.benchmarks.markdown import AGAINST, markdown_section, replace_section
 from bonuslab.experiments.benchmarks.measurement import Measurement
 from bonuslab.experiments.benchmarks.time_to_solve import BASELINE
 from bonuslab.experiments.benchmarks.training import require_revision
@@ -26,6 +26,7 @@ from bonuslab.platform.pictures.table import print_table
 PARTS = (
     "peers",
     "training",
+    "combinations",
     "time-to-solve",
     "startup",
     "envs",
@@ -40,8 +41,6 @@ PARTS = (
 ALL = "all"
 MODULES = {"ray": "ray_overhead", "time-to-solve": "time_to_solve"}
 """Where the module of a part has another name."""
-AGAINST = {"training", "time-to-solve", "startup"}
-"""Parts that compare with an earlier revision."""
 HEADERS = ("measured", "ours", "peer", "unit", "ratio")
 
 
@@ -59,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--against",
         metavar="REVISION",
-        help=f"training, time-to-solve, startup: compare with this revision; all: {BASELINE}",
+        help=f"training, combinations, time-to-solve, startup: compare with this revision; all: {BASELINE}",
     )
     parser.add_argument(
         "--cache", type=Path, metavar="FOLDER", help="peers: install Sample Factory there (default: your cache folder)"

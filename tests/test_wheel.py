@@ -1,7 +1,9 @@
-"""The wheel, installed into an environment that has only its declared dependencies: no Ray, NLE, MLflow or ALE."""
+"""The wheel, installed into an environment that has only its declared dependencies: PyTorch, NumPy and Gymnasium."""
 
 from __future__ import annotations
 
+import inspect
+import json
 import platform
 import re
 import shutil
@@ -16,6 +18,8 @@ from subprocess import PIPE, STDOUT
 
 import pytest
 from packaging.requirements import Requirement
+
+from bonuslab.envs.compiling import HAS_NUMBA
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "experiments" / "examples"
@@ -78,15 +82,38 @@ def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return install(wheel, tmp_path_factory.mktemp("base"))
 
 
-def test_bonuses_need_no_extra(base: Path, tmp_path: Path) -> None:
-    code = """
-import platform, sys
-import bonuslab as bl, gymnasium as gym
-env = gym.make("CartPole-v1")
-explorer = bl.Explorer("e3b * rnd + count.episodic(observation)", env.observation_space, env.action_space)
-obs, _ = env.reset(seed=0)
-print(platform.system(), bl.__file__, explorer.observe(obs, 1, env.step(1)[0], False, False) > 0)
-for module in ("ray", "nle", "minihack", "minigrid", "mlflow", "ale_py", "pandas"):
+def bonuses_of_a_walk() -> dict[str, list[float]]:
+    """Two rollouts of two envs, with two episodes in one env and a long one in the other."""
+    import gymnasium as gym
+    import numpy as np
+
+    import bonuslab as bl
+
+    space, T = gym.spaces.Box(0, 3, (7,), np.uint8), 200
+    rng = np.random.default_rng(0)
+    states = rng.integers(4, size=(2, T + 1, 2, 7), dtype=np.uint8)
+    states[..., 2:] = 0  # so that states repeat
+    states[1, 0] = states[0, -1]
+    actions = rng.integers(3, size=(2, T, 2))
+    truncated = np.zeros((2, T, 2), bool)
+    truncated[0, 120, 1] = True
+    given = {}
+    for bonus in ("e3b * rnd", "count.global(observation)", "count.episodic(observation, form=root)",
+                  "noveld(feature=observation)", "elliptical.global(features=random)"):  # fmt: skip
+        explorer = bl.Explorer(bonus, space, gym.spaces.Discrete(3), 2)
+        rollouts = zip(states, actions, truncated, strict=True)
+        found = [explorer.rollout(s, a, s[1:], np.zeros_like(end), end) for s, a, end in rollouts]
+        given[bonus] = np.concatenate(found).ravel().tolist()
+    return given
+
+
+def test_bonuses_need_no_extra_and_are_the_same_without_numba_and_scipy(base: Path, tmp_path: Path) -> None:
+    code = f"""
+import json, platform, sys
+import bonuslab as bl
+{inspect.getsource(bonuses_of_a_walk)}
+print(json.dumps([platform.system(), bl.__file__, bonuses_of_a_walk()]))
+for module in ("ray", "nle", "minihack", "minigrid", "mlflow", "ale_py", "pandas", "numba", "scipy"):
     assert module not in sys.modules
     try:
         __import__(module)
@@ -94,10 +121,13 @@ for module in ("ray", "nle", "minihack", "minigrid", "mlflow", "ale_py", "pandas
         continue
     raise AssertionError(module)
 """
-    system, place, positive = run(base / "python", "-c", code, cwd=tmp_path).split()
+    system, place, plain = json.loads(run(base / "python", "-c", code, cwd=tmp_path))
     assert system == platform.system()  # the standard library's module, not ours
     assert Path(place).is_relative_to(base.parent)
-    assert positive == "True"
+    assert HAS_NUMBA
+    for bonus, expected in bonuses_of_a_walk().items():
+        assert plain[bonus] == pytest.approx(expected, rel=1e-6)  # bonuses are float32
+        assert len(set(expected)) > 10
 
 
 def test_a_loop_runs_without_ray(base: Path, tmp_path: Path) -> None:
@@ -117,12 +147,12 @@ def said(call):
 said(lambda: bl.train)
 said(lambda: bl.IMPALAConfig)
 said(lambda: __import__("bonuslab.rllib"))
-for name in ("MultiRoom-N6", "MiniGrid-Empty-5x5-v0", "MontezumaRevenge"):
+for name in ("MultiRoom-N6", "MiniGrid-Empty-5x5-v0", "MontezumaRevenge", "Apartments-64"):
     said(lambda: make_vector_env(name, 1))
 """
     lines = run(base / "python", "-c", code, cwd=tmp_path).splitlines()
     assert [line[line.index("pip install") :].rstrip(")") for line in lines] == [
-        f'pip install "bonuslab[{extra}]"' for extra in ("ray", "ray", "ray", "minihack", "minigrid", "atari")
+        f'pip install "bonuslab[{extra}]"' for extra in ("ray", "ray", "ray", "minihack", "minigrid", "atari", "fast")
     ]
     assert lines[2].startswith("bonuslab.rllib needs the Python package 'ray'")
 

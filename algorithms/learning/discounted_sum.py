@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import numba
 import torch
 from torch import Tensor
+
+from bonuslab.envs.compiling import HAS_NUMBA, njit
 
 
 def discounted_sum(delta: Tensor, weight: Tensor) -> Tensor:
     """[T, N]: Σ_t = δ_t + w_t Σ_{t+1}, with Σ_T = 0; without gradients."""
     total = torch.empty_like(delta)
-    if delta.device.type == "cpu":
+    if HAS_NUMBA and delta.device.type == "cpu":
         _sum(delta.contiguous().numpy(), weight.contiguous().numpy(), total.numpy())
         return total
     after = torch.zeros_like(delta[0])
@@ -19,7 +20,7 @@ def discounted_sum(delta: Tensor, weight: Tensor) -> Tensor:
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _sum(delta, weight, total):  # type: ignore[no-untyped-def]
     T, N = delta.shape
     for n in range(N):

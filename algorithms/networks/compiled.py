@@ -7,11 +7,12 @@ import torch
 from torch import Tensor
 
 from bonuslab.algorithms.networks.kernels.gemm import gemm
+from bonuslab.envs.compiling import HAS_NUMBA
 
 
 def is_compiled(x: Tensor) -> bool:
     """Whether there are compiled loops for tensors like `x`: float32 on the CPU, if PyTorch exports its product."""
-    return x.device.type == "cpu" and x.dtype == torch.float32 and gemm() is not None
+    return HAS_NUMBA and x.device.type == "cpu" and x.dtype == torch.float32 and gemm() is not None
 
 
 def arrays(*tensors: Tensor) -> list[np.ndarray]:

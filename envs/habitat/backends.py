@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bonuslab.envs.errors import InvalidInput, unknown
+from bonuslab.envs.extras import required_by
 from bonuslab.envs.habitat.simulator import Scenes
 
 
@@ -20,7 +21,8 @@ def find_scenes(backend: str | Scenes, **data: Any) -> Scenes:
 
 
 def _apartments(**data: Any) -> Scenes:
-    from bonuslab.envs.habitat.apartments.simulator import ApartmentScenes
+    with required_by("Apartments"):
+        from bonuslab.envs.habitat.apartments.simulator import ApartmentScenes
 
     for setting in data:
         raise InvalidInput(f"environment setting {setting!r} is for HM3D, not for apartments")

@@ -7,11 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
-import numba
+from bonuslab.envs.compiling import njit
 
-from bonuslab.envs.numba_cache import load_without_compiler
-
-load_without_compiler()
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _SOURCES: Final = hashlib.sha256(
     b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.rglob("*.py")))
@@ -23,4 +20,4 @@ def compiled(function: _Function) -> _Function:
     # numba invalidates its cache only when the function's own file changes, but constants and functions of other files
     # are compiled in too. It names cache files after the function, so a hash of all sources goes into the name.
     function.__qualname__ += f"-{_SOURCES}"
-    return cast(_Function, numba.njit(cache=True, fastmath=True, error_model="numpy", nogil=True)(function))
+    return cast(_Function, njit(cache=True, fastmath=True, error_model="numpy", nogil=True)(function))

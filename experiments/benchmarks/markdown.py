@@ -13,6 +13,8 @@ from bonuslab.envs.errors import InvalidInput
 from bonuslab.experiments.benchmarks.measurement import Measurement
 
 ROOT = Path(__file__).resolve().parents[2]
+AGAINST = {"training", "combinations", "time-to-solve", "startup"}
+"""Parts that compare with an earlier revision."""
 BEGIN, END = "<!-- speed -->", "<!-- /speed -->"
 
 
@@ -32,9 +34,7 @@ def markdown_section(
         what, _, peer = item.name.partition("; peer: ")
         theirs = "" if item.peer is None else f"{_number(item.peer)}{f': {peer}' if peer else ''}"
         ratio = "" if item.ratio is None else f"{item.ratio:.2f}×"
-        command = (
-            f"`speed.py {part}{options if part in ('training', 'time-to-solve', 'startup') else ' --quick' * quick}`"
-        )
+        command = f"`speed.py {part}{options if part in AGAINST else ' --quick' * quick}`"
         cells = (what, f"{_number(item.ours)} {item.unit}", theirs, ratio, command)
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join(lines)

@@ -85,6 +85,12 @@ def tree_cpu_seconds(root: int, proc: Path = PROC) -> float:
     return total / os.sysconf("SC_CLK_TCK")
 
 
+def peak_mb(pid: int, proc: Path = PROC) -> float:
+    """The most resident memory that a process has had."""
+    line = next(line for line in (proc / str(pid) / "status").read_text().splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) / 1024
+
+
 def role_of(command: str) -> str:
     """The role of a descendant of the driver."""
     return next((role for title, role in _TITLES.items() if command.startswith(title)), RAY)

@@ -1,9 +1,10 @@
-"""Serial training: CPU time per environment step of this code beside that of an earlier revision.
+"""Serial training: CPU time per environment step and peak memory of this code beside an earlier revision's.
 
     python experiments/speed.py training --against 54a96d8
 
-Both train the same settings from the start in processes of their own, one thread each, and take turns. The earlier
-revision comes from `git archive`; without one, only this code is measured.
+Both train the same settings from the start in processes of their own, one thread each, and take turns: the network and
+hyperparameters of that revision's `laptop` preset, and once those of the present one. The earlier revision comes from
+`git archive`; without one, only this code is measured.
 """
 
 from __future__ import annotations
@@ -17,55 +18,92 @@ import tarfile
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.experiments.benchmarks.measurement import Measurement
+from bonuslab.experiments.benchmarks.process_memory import peak_mb
 from bonuslab.experiments.benchmarks.timing import announce
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKER = Path(__file__).with_name("training_worker.py")
-WARM_UP, TURN = 3, 10
-"""Updates of 2,048 steps before the first turn, and per turn."""
 END_SECONDS = 20
-CASES: dict[str, dict[str, Any]] = {
-    "MultiRoom-N8-S5, count": {"task": "MultiRoom-N8-S5", "bonus": "count.episodic(position)"},
-    "MultiRoom-N8-S5, e3b * rnd": {"task": "MultiRoom-N8-S5", "bonus": "e3b * rnd"},
-    "Freeze-Horn-Restricted, count": {"task": "Freeze-Horn-Restricted", "bonus": "count.episodic(position)"},
-    "KeyRoom-S5, count": {"task": "KeyRoom-S5", "bonus": "count.episodic(message)"},
-    "DD-PPO, Apartments-64, e3b": {"task": "Apartments-64", "bonus": "e3b", "algorithm": "ddppo"},
+BEFORE = {"network": "small", "lr": 1e-3, "num_minibatches": 4, "clip_param": 0.2}
+"""What the `laptop` preset of 54a96d8 has and the present one has not."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run that both sides train."""
+
+    settings: dict[str, Any]
+    """Fields of `Config`."""
+    before: dict[str, Any] = field(default_factory=dict)
+    """What replaces them before version 0.2."""
+    updates: int = 10
+    """Updates per turn."""
+    warm_up: int = 3
+    """Updates before the first turn."""
+
+    def of_seed(self, seed: int) -> dict[str, Any]:
+        """What the worker reads."""
+        return self.settings | {"serial": True, "seed": seed, "before": self.before}
+
+
+def same_network(task: str, bonus: str) -> Case:
+    """The `laptop` preset of 54a96d8 on both sides."""
+    return Case({"task": task, "bonus": bonus, "preset": "laptop", "hyperparameters": BEFORE})
+
+
+_COUNT = "count.episodic(position)"
+CASES = {
+    "preset, MultiRoom-N8-S5, count": Case({"task": "MultiRoom-N8-S5", "bonus": _COUNT}),
+    "MultiRoom-N8-S5, count": same_network("MultiRoom-N8-S5", _COUNT),
+    "MultiRoom-N8-S5, e3b * rnd": same_network("MultiRoom-N8-S5", "e3b * rnd"),
+    "Freeze-Horn-Restricted, count": same_network("Freeze-Horn-Restricted", _COUNT),
+    "KeyRoom-S5, count": same_network("KeyRoom-S5", "count.episodic(message)"),
 }
 
 
 def run(quick: bool, against: str | None = None) -> list[Measurement]:
-    """CPU µs per step of each case; `quick` measures the first with few updates."""
-    turns = 3 if quick else 4
+    """All cases; `quick` measures the first two with few updates."""
+    return compare_all(dict(list(CASES.items())[: 2 if quick else None]), quick, against)
+
+
+def compare_all(cases: dict[str, Case], quick: bool, against: str | None) -> list[Measurement]:
+    """CPU µs per step and peak memory of each case."""
     rows = []
     with ExitStack() as stack:
         peer = None if against is None else stack.enter_context(checkout(against))
-        for name, settings in list(CASES.items())[: 1 if quick else None]:
+        for name, case in cases.items():
             announce(f"training, {name}")
-            ours, theirs = _compare(settings | {"serial": True, "seed": 1}, peer, turns, 2 if quick else TURN)
+            ours, *theirs = _compare(case, peer, turns=3 if quick else 4, updates=2 if quick else case.updates)
             suffix = f"; peer: {against}" if against else ""
-            rows.append(Measurement(f"serial training, {name}{suffix}", ours, theirs, "CPU µs/step"))
+            for what, unit, place in (("serial training", "CPU µs/step", 0), ("peak memory", "MB", 1)):
+                other = theirs[0][place] if theirs else None
+                rows.append(Measurement(f"{what}, {name}{suffix}", ours[place], other, unit))
     return rows
 
 
-def _compare(settings: dict[str, Any], peer: Path | None, turns: int, updates: int) -> tuple[float, float | None]:
+def _compare(case: Case, peer: Path | None, turns: int, updates: int) -> list[tuple[float, float]]:
+    """CPU µs per step and peak memory of each side."""
     folders = [None] if peer is None else [None, peer]
     with ExitStack() as stack:
-        workers = [stack.enter_context(start_worker(settings, folder)) for folder in folders]
+        workers = [stack.enter_context(start_worker(case.of_seed(1), folder)) for folder in folders]
         for worker in workers:
-            train(worker, WARM_UP)
+            train(worker, case.warm_up)
         seconds, steps = [0.0, 0.0], [0, 0]
         for _ in range(turns):
+            each = []
             for side, worker in enumerate(workers):
                 used, taken, _won = train(worker, updates)
                 seconds[side] += used
                 steps[side] += taken
-    each = [1e6 * seconds[side] / steps[side] for side in range(len(workers))]
-    return each[0], each[1] if peer else None
+                each.append(1e6 * used / taken)
+            announce("  " + " / ".join(f"{value:,.0f}" for value in each) + " µs per step")
+        return [(1e6 * seconds[side] / steps[side], peak_mb(worker.pid)) for side, worker in enumerate(workers)]
 
 
 def train(worker: subprocess.Popen[str], updates: int) -> tuple[float, int, float | None]:

@@ -14,14 +14,14 @@ from typing import Any
 
 
 def _config(settings: dict[str, Any]) -> Any:
+    before = settings.pop("before", {})
     try:
         from bonuslab.platform.run.config import Config
     except ImportError:
         from bonuslab.platform.run_settings import RunSettings
 
-        if settings.get("algorithm") == "ddppo":
-            settings = settings | {"preset": "laptop-pixels"}  # now the network `auto` of `laptop`
-        return RunSettings(**settings).config()
+        settings.pop("hyperparameters", None)
+        return RunSettings(**{**settings, **before}).config()
     return Config(**settings).rllib()
 
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
 from bonuslab.algorithms.bonuses.memory.hashing import mix
+from bonuslab.envs.compiling import njit
 
 Array = np.ndarray
 SMALLEST = 64
 _ONE = np.uint64(1)
 
 
-@numba.njit(cache=True, inline="always")
+@njit(cache=True, inline="always")
 def slot_of(table: Array, key: np.uint64) -> np.uint64:
     """The slot of `key`, or the free slot where it belongs."""
     last = np.uint64(table.shape[0] - 1)
@@ -29,7 +29,7 @@ def slot_of(table: Array, key: np.uint64) -> np.uint64:
     return slot
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _resized(table: Array, capacity: int) -> Array:
     larger = np.zeros((capacity, 2), np.uint64)
     for row in range(table.shape[0]):
@@ -40,7 +40,7 @@ def _resized(table: Array, capacity: int) -> Array:
     return larger
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def count_in_order(table: Array, size: int, keys: Array, counts: Array) -> tuple[Array, int]:
     """Count each key; `counts` receives its count so far. Returns the table and its size."""
     for row in range(keys.shape[0]):
@@ -55,7 +55,7 @@ def count_in_order(table: Array, size: int, keys: Array, counts: Array) -> tuple
     return table, size
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def count_episodes(
     table: Array, size: int, current: Array, following: Array, first: Array, visits: Array
 ) -> tuple[Array, int]:
@@ -74,7 +74,7 @@ def count_episodes(
     return table, size
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def count_rows(table: Array, size: int, keys: Array, first: Array) -> tuple[Array, int, Array]:
     """Count rows 0 … T [T + 1] of one env as released; returns the table, its size and the count of every row.
 

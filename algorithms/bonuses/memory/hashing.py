@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba
 import numpy as np
+
+from bonuslab.envs.compiling import HAS_NUMBA, njit
 
 Array = np.ndarray
 
@@ -20,7 +21,7 @@ _ZERO = np.uint64(0)
 _BLOCK = 32
 
 
-@numba.njit(cache=True, inline="always")
+@njit(cache=True, inline="always")
 def mix(key: Any) -> Any:
     """SplitMix64's bijective mixing of 64 bits: every input bit flips half of the output bits on average."""
     key = (key ^ (key >> _S30)) * _MIX_1
@@ -28,7 +29,7 @@ def mix(key: Any) -> Any:
     return key ^ (key >> _S31)
 
 
-@numba.njit(cache=True, inline="always")
+@njit(cache=True, inline="always")
 def _absorb(state: Any, word: Any) -> Any:
     # Bijective in the word for a given state and vice versa, so rows that differ in one word never collide.
     word = word * _WORD
@@ -36,7 +37,7 @@ def _absorb(state: Any, word: Any) -> Any:
     return state ^ (state >> _S32)
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _hash_words(words: Array, out: Array) -> None:
     for row in range(words.shape[0]):
         state = _GOLDEN
@@ -45,7 +46,15 @@ def _hash_words(words: Array, out: Array) -> None:
         out[row] = mix(state)
 
 
-@numba.njit(cache=True)
+def hash_columns(words: Array, out: Array) -> None:
+    """The same with NumPy: a step for each column, of all rows."""
+    state = np.full(len(words), _GOLDEN)
+    for column in words.T:
+        state = _absorb.py_func(state, column)
+    out[:] = mix.py_func(state)
+
+
+@njit(cache=True)
 def _hash_texts(texts: Array, out: Array) -> None:
     for row in range(texts.shape[0]):
         end = 0
@@ -83,14 +92,15 @@ def hash_rows(rows: Array) -> Array:
     size = math.prod(rows.shape[1:]) * rows.dtype.itemsize
     data = np.ascontiguousarray(rows).reshape(len(rows), size // rows.dtype.itemsize).view(np.uint8)
     out = np.empty(len(rows), np.uint64)
+    hash_words = _hash_words if HAS_NUMBA else hash_columns
     if size % 8 == 0:
-        _hash_words(data.view(np.uint64), out)
+        hash_words(data.view(np.uint64), out)
         return out
     padded = np.zeros((_BLOCK, size + -size % 8), np.uint8)  # small enough for the cache
     for start in range(0, len(rows), _BLOCK):
         block = data[start : start + _BLOCK]
         padded[: len(block), :size] = block
-        _hash_words(padded[: len(block)].view(np.uint64), out[start : start + _BLOCK])
+        hash_words(padded[: len(block)].view(np.uint64), out[start : start + _BLOCK])
     return out
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from bonuslab.algorithms.networks.kernels import recurrence, trunk
 from bonuslab.algorithms.networks.kernels.gemm import add_product_with_transposed
+from bonuslab.envs.compiling import njit
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def act(  # type: ignore[no-untyped-def]
     gemm, glyphs, cells, patches, crop, message, stats, shares, w1, b1, w2, b2, w_stats, b_stats, words, w_out, b_out,
     rows, keep, h, c, w_ih, bias, w_hh_t, w_heads, b_heads,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from bonuslab.envs.compiling import njit
 
-@numba.njit(cache=True, nogil=True)
+
+@njit(cache=True, nogil=True)
 def distinct(rows, multipliers, example, place):  # type: ignore[no-untyped-def]
     """Number U of distinct rows [B, k] of integers; fills `example` [:U], in order of appearance, and `place` [B].
 
@@ -33,7 +34,7 @@ def distinct(rows, multipliers, example, place):  # type: ignore[no-untyped-def]
     return count
 
 
-@numba.njit(inline="always")
+@njit(inline="always")
 def is_equal(one, other):  # type: ignore[no-untyped-def]
     for j in range(len(one)):  # noqa: SIM110 (numba compiles a plain loop, not `all`)
         if one[j] != other[j]:
@@ -41,7 +42,7 @@ def is_equal(one, other):  # type: ignore[no-untyped-def]
     return True
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def renumber(ids, size, place):  # type: ignore[no-untyped-def]
     """The ids below `size` that occur, in order of appearance; place[i] is where ids[i] is among them."""
     number = np.full(size, -1, np.int64)

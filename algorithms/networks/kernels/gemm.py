@@ -11,13 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import torch
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
+
+from bonuslab.envs.compiling import intrinsic, njit
 
 
 @cache
@@ -41,6 +38,9 @@ def _sgemm(_context, address, op_b, op_a, m, n, k, alpha, b, ldb, a, lda, beta, 
 
     Numba's own wrapper for function pointers would look up its type at every call from Python.
     """
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
 
     def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         function, *values = arguments
@@ -62,28 +62,28 @@ def _sgemm(_context, address, op_b, op_a, m, n, k, alpha, b, ldb, a, lda, beta, 
 _AS_STORED, _TRANSPOSED = np.uint8(ord("N")), np.uint8(ord("T"))
 
 
-@numba.njit(inline="always")
+@njit(inline="always")
 def add_product(gemm, a, b, keep, out):  # type: ignore[no-untyped-def]
     """out [n, m] = keep · out + a [n, k] @ b [k, m]; all are contiguous."""
     n, k, m = np.int32(a.shape[0]), np.int32(a.shape[1]), np.int32(out.shape[1])
     _call(gemm, _AS_STORED, _AS_STORED, m, n, k, b, m, a, k, keep, out)
 
 
-@numba.njit(inline="always")
+@njit(inline="always")
 def add_product_with_transposed(gemm, a, b, keep, out):  # type: ignore[no-untyped-def]
     """out [n, m] = keep · out + a [n, k] @ b [m, k]ᵀ."""
     n, k, m = np.int32(a.shape[0]), np.int32(a.shape[1]), np.int32(out.shape[1])
     _call(gemm, _TRANSPOSED, _AS_STORED, m, n, k, b, k, a, k, keep, out)
 
 
-@numba.njit(inline="always")
+@njit(inline="always")
 def add_product_of_transposed(gemm, a, b, keep, out):  # type: ignore[no-untyped-def]
     """out [n, m] = keep · out + a [k, n]ᵀ @ b [k, m]."""
     n, k, m = np.int32(a.shape[1]), np.int32(a.shape[0]), np.int32(out.shape[1])
     _call(gemm, _AS_STORED, _TRANSPOSED, m, n, k, b, m, a, n, keep, out)
 
 
-@numba.njit(inline="always")
+@njit(inline="always")
 def _call(gemm, op_b, op_a, m, n, k, b, ldb, a, lda, keep, out):  # type: ignore[no-untyped-def]
     b_at, a_at, out_at = b.ctypes.data, a.ctypes.data, out.ctypes.data
     _sgemm(gemm, op_b, op_a, m, n, k, np.float32(1), b_at, ldb, a_at, lda, np.float32(keep), out_at, m)  # type: ignore[call-arg]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from bonuslab.algorithms.networks.kernels.distinct import is_equal
+from bonuslab.envs.compiling import njit
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def crop_kinds(glyphs, blstats, kind, outside, out):  # type: ignore[no-untyped-def]
     """out [B, S, S]: kind[glyph] of the cells around the agent; `outside` beyond the map's edge."""
     (height, width), size = glyphs.shape[1:], out.shape[1]
@@ -21,7 +21,7 @@ def crop_kinds(glyphs, blstats, kind, outside, out):  # type: ignore[no-untyped-
                 out[b, y, x] = kind[glyphs[b, row, column]] if inside else outside
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def distinct_windows(grids, multipliers, windows, place):  # type: ignore[no-untyped-def]
     """Number of distinct 3 × 3 windows at every second place of grids [B, S, S].
 
@@ -50,7 +50,7 @@ def distinct_windows(grids, multipliers, windows, place):  # type: ignore[no-unt
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def scale_stats(blstats, column, scale, condition, out):  # type: ignore[no-untyped-def]
     """out [B, columns + bits]: the chosen stats, scaled, and the bits of the condition."""
     columns = len(column)
@@ -61,7 +61,7 @@ def scale_stats(blstats, column, scale, condition, out):  # type: ignore[no-unty
             out[b, columns + j] = (blstats[b, condition] >> j) & 1
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def trigram_shares(messages, out):  # type: ignore[no-untyped-def]
     """Fill zeros `out` [B, buckets] with the share of a message's character trigrams in each bucket but the first."""
     for b in range(len(messages)):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from bonuslab.algorithms.networks.kernels.gemm import add_product
+from bonuslab.envs.compiling import njit
 
 # Sums may be reordered for vector instructions, but NaN and infinity must come through: they are looked for later.
 # The error model "numpy" divides without a check for zero, which would also prevent vector instructions.
 _FAST = {"nsz", "arcp", "contract", "reassoc"}
 
 
-@numba.njit(inline="always", fastmath=_FAST)
+@njit(inline="always", fastmath=_FAST)
 def _tanh(x):  # type: ignore[no-untyped-def]
     """Eigen's rational approximation, a few units in the last place from tanh; unlike `np.tanh`, it is vectorised."""
     limit = np.float32(7.90531110763549805)
@@ -34,32 +34,32 @@ def _tanh(x):  # type: ignore[no-untyped-def]
 
 
 # Each loop has a function of its own: inside a larger one the compiler cannot tell the arrays apart.
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=_FAST, error_model="numpy")
 def _apply_sigmoid(row):  # type: ignore[no-untyped-def]
     half = np.float32(0.5)
     for j in range(len(row)):
         row[j] = half * _tanh(half * row[j]) + half
 
 
-@numba.njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=_FAST, error_model="numpy")
 def _apply_tanh(row, out):  # type: ignore[no-untyped-def]
     for j in range(len(row)):
         out[j] = _tanh(row[j])
 
 
-@numba.njit(fastmath=_FAST)
+@njit(fastmath=_FAST)
 def _scale(row, factor, out):  # type: ignore[no-untyped-def]
     for j in range(len(row)):
         out[j] = row[j] * factor
 
 
-@numba.njit(fastmath=_FAST)
+@njit(fastmath=_FAST)
 def _add(target, source):  # type: ignore[no-untyped-def]
     for j in range(len(source)):
         target[j] += source[j]
 
 
-@numba.njit(fastmath=_FAST)
+@njit(fastmath=_FAST)
 def _step(i, f, g, o, c, th, h):  # type: ignore[no-untyped-def]
     """c = f c + i g and h = o tanh(c)."""
     for j in range(len(c)):
@@ -68,7 +68,7 @@ def _step(i, f, g, o, c, th, h):  # type: ignore[no-untyped-def]
         h[j] = o[j] * th[j]
 
 
-@numba.njit(fastmath=_FAST)
+@njit(fastmath=_FAST)
 def _step_backward(gate, d_gate, th, old_c, dh, dc, keep):  # type: ignore[no-untyped-def]
     """Fill the gates' gradients; `dc` becomes the gradient of the c before."""
     H, one = len(dc), np.float32(1)
@@ -82,7 +82,7 @@ def _step_backward(gate, d_gate, th, old_c, dh, dc, keep):  # type: ignore[no-un
         dc[j] = d * f * keep
 
 
-@numba.njit(cache=True, error_model="numpy", nogil=True)
+@njit(cache=True, error_model="numpy", nogil=True)
 def forward(gemm, projected, rows, keep, h, c, w_hh_t):  # type: ignore[no-untyped-def]
     """All h [T, N, H], the last c, gates [T, N, 4H], and h, c before each step and tanh(c) after it [T, N, H].
 
@@ -110,7 +110,7 @@ def forward(gemm, projected, rows, keep, h, c, w_hh_t):  # type: ignore[no-untyp
     return hs, c, gates, before_h, before_c, tanh_c
 
 
-@numba.njit(cache=True, error_model="numpy", nogil=True)
+@njit(cache=True, error_model="numpy", nogil=True)
 def backward(gemm, num_inputs, d_hs, d_last_c, keep, w_hh, rows, gates, before_c, tanh_c):  # type: ignore[no-untyped-def]
     """Gradients of the gates [T, N, 4H], of the projected inputs [U, 4H] and of the first h and c."""
     T, N, H = d_hs.shape

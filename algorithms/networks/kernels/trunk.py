@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from bonuslab.algorithms.networks.kernels.gemm import (
@@ -10,11 +9,12 @@ from bonuslab.algorithms.networks.kernels.gemm import (
     add_product_of_transposed,
     add_product_with_transposed,
 )
+from bonuslab.envs.compiling import njit
 
 _FAST = {"nsz", "contract", "reassoc"}  # NaN must come through
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def forward(  # type: ignore[no-untyped-def]
     gemm, glyphs, cells, patches, crop, message, stats, shares, w1, b1, w2, b2, w_stats, b_stats, words, w_out, b_out
 ):
@@ -34,7 +34,7 @@ def forward(  # type: ignore[no-untyped-def]
     return features, seen, joined
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def backward(  # type: ignore[no-untyped-def]
     gemm, d_features, features, seen, joined, glyphs, cells, patches, crop, message, stats, shares, w1, w2, w_stats,
     words, w_out,
@@ -59,7 +59,7 @@ def backward(  # type: ignore[no-untyped-def]
     return d_glyphs, d_w1, d_b1, d_w2, d_b2, d_w_stats, d_b_stats, d_words, d_w_out, d_b_out
 
 
-@numba.njit
+@njit
 def _convolve(gemm, rows, nine, weight, bias):  # type: ignore[no-untyped-def]
     """[B, C]: ReLU(bias + Σ_j rows[nine[b, j]] @ weight_j) for rows [R, d], nine [B, 9] and weight [d, 9 · C]."""
     table = np.empty((len(rows), weight.shape[1]), np.float32)
@@ -69,7 +69,7 @@ def _convolve(gemm, rows, nine, weight, bias):  # type: ignore[no-untyped-def]
     return out
 
 
-@numba.njit(fastmath=_FAST)
+@njit(fastmath=_FAST)
 def _sum_of_nine(table, nine, bias, out):  # type: ignore[no-untyped-def]
     for b in range(len(nine)):
         # One expression, not a loop over j: the compiler cannot keep an array of sums in registers.
@@ -84,7 +84,7 @@ def _sum_of_nine(table, nine, bias, out):  # type: ignore[no-untyped-def]
             out[b, c] = np.float32(0) if total < 0 else total
 
 
-@numba.njit(fastmath=_FAST)
+@njit(fastmath=_FAST)
 def _add_to_nine(d_out, nine, d_table):  # type: ignore[no-untyped-def]
     for b in range(len(nine)):
         for j in range(9):
@@ -93,7 +93,7 @@ def _add_to_nine(d_out, nine, d_table):  # type: ignore[no-untyped-def]
                 d_table[k, j, c] += d_out[b, c]
 
 
-@numba.njit
+@njit
 def _convolve_backward(gemm, d_out, rows, nine, weight):  # type: ignore[no-untyped-def]
     """Gradients of the rows and the weight, given that of the sums before the ReLU."""
     d_table = np.zeros((len(rows), weight.shape[1]), np.float32)
@@ -104,7 +104,7 @@ def _convolve_backward(gemm, d_out, rows, nine, weight):  # type: ignore[no-unty
     return d_rows, d_weight
 
 
-@numba.njit(fastmath=_FAST)
+@njit(fastmath=_FAST)
 def _join(maps, crop, numbers, b_stats, read, message, joined):  # type: ignore[no-untyped-def]
     """joined [U, C · places + stats + words]: maps channel by channel, rectified stats, and the message."""
     C, S, E = maps.shape[1], len(b_stats), read.shape[1]
@@ -120,7 +120,7 @@ def _join(maps, crop, numbers, b_stats, read, message, joined):  # type: ignore[
         row[C * places + S :] = read[message[u]]
 
 
-@numba.njit(fastmath=_FAST)
+@njit(fastmath=_FAST)
 def _join_backward(d_joined, joined, crop, message, d_maps, d_numbers, d_read):  # type: ignore[no-untyped-def]
     """Fill `d_numbers`, add to zeros `d_maps` and `d_read`; returns the gradients of both biases."""
     C, S, E = d_maps.shape[1], d_numbers.shape[1], d_read.shape[1]
@@ -143,14 +143,14 @@ def _join_backward(d_joined, joined, crop, message, d_maps, d_numbers, d_read): 
     return d_b2, d_b_stats
 
 
-@numba.njit(fastmath=_FAST)
+@njit(fastmath=_FAST)
 def _rectify(row, bias):  # type: ignore[no-untyped-def]
     for i in range(len(row)):
         total = row[i] + bias[i]
         row[i] = np.float32(0) if total < 0 else total
 
 
-@numba.njit
+@njit
 def _through_relu(d_out, out):  # type: ignore[no-untyped-def]
     """The gradient before a ReLU [B, d], and its sum over rows."""
     d_in, d_bias = np.empty_like(d_out), np.zeros(d_out.shape[1], np.float32)
@@ -160,13 +160,13 @@ def _through_relu(d_out, out):  # type: ignore[no-untyped-def]
     return d_in, d_bias
 
 
-@numba.njit(fastmath=_FAST)
+@njit(fastmath=_FAST)
 def _keep_where_positive(d_out, out, d_in):  # type: ignore[no-untyped-def]
     for i in range(len(out)):
         d_in[i] = d_out[i] if out[i] > 0 else np.float32(0)
 
 
-@numba.njit(fastmath=_FAST)
+@njit(fastmath=_FAST)
 def _add(target, source):  # type: ignore[no-untyped-def]
     for i in range(len(source)):
         target[i] += source[i]

@@ -10,7 +10,6 @@ from typing import Final
 
 import numpy as np
 
-from bonuslab.envs.habitat.apartments.bird_view import bird_view
 from bonuslab.envs.habitat.apartments.drawing import draw
 from bonuslab.envs.habitat.apartments.navigation import move
 from bonuslab.envs.habitat.apartments.scene import NUM_APARTMENTS, Apartment, apartment
@@ -56,6 +55,8 @@ class ApartmentScenes:
 
     def from_above(self, scene: int) -> np.ndarray:
         """Top view with floors and furniture."""
+        from bonuslab.envs.habitat.apartments.bird_view import bird_view  # rarely used: saves importing PIL
+
         return bird_view(apartment(scene))
 
     def check(self) -> None:

@@ -10,11 +10,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
-from bonuslab.envs.numba_cache import load_without_compiler
+from bonuslab.envs.compiling import njit
 
-load_without_compiler()
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 SMALLEST_ROOM = 4

@@ -90,7 +90,7 @@ def test_the_cached_blank_map_follows_the_weights() -> None:
     def change_by_optimiser() -> None:
         # On one network: RMSprop would blow up the rounding errors of gradients that are almost zero.
         fast(observations).sum().backward()
-        torch.optim.RMSprop(fast.parameters(), lr=1e-2).step()
+        torch.optim.RMSprop(fast.parameters(), lr=1e-3).step()
         plain.load_state_dict(fast.state_dict())
 
     def change_by_loading() -> None:

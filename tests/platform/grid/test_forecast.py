@@ -207,11 +207,11 @@ def test_cost_of_the_cluster_of_the_repository() -> None:
     cloud = CloudCluster.read()
     assert cloud is not None
     cluster = cloud.cluster()
-    assert (cluster.cpus, cluster.gpus) == (20 * 32 + 4 * 48, 16)
+    assert (cluster.cpus, cluster.gpus) == (20 * 32 + 8 * 48, 32)
     assert cloud.dollars_per_hour(0, 0) == pytest.approx(0.20)
     assert cloud.dollars_per_hour(40, 2) == pytest.approx(0.20 + 5.67)  # one GPU machine has 48 CPUs
     assert cloud.dollars_per_hour(100, 2) == pytest.approx(0.20 + 5.67 + 2 * 1.43)
-    assert cloud.dollars_per_hour(1e6, 1e6) == pytest.approx(0.20 + 4 * 5.67 + 20 * 1.43)
+    assert cloud.dollars_per_hour(1e6, 1e6) == pytest.approx(0.20 + 8 * 5.67 + 20 * 1.43)
     assert CloudCluster.read(Path("/none/cluster.yaml")) is None
 
 

@@ -9,12 +9,11 @@ from pathlib import Path
 
 CODE = """
 import sys
-import numba, numpy as np
-from bonuslab.envs.numba_cache import load_without_compiler
-load_without_compiler()
+import numpy as np
+from bonuslab.envs.compiling import njit
 before = len(sys.modules)
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def total(rows):
     result = 0
     for x in rows:
