@@ -15,7 +15,10 @@ from bonuslab.envs.gym.making import known_names
 _GRIDS = ("MiniGrid-", "BabyAI-")
 _OTHERS = (
     *("ale_py.", "minihack.", "nle.", "bonuslab.envs.atari", "bonuslab.envs.habitat", "bonuslab.envs.minihack"),
-    "gymnasium.envs.mujoco",  # continuous actions
+    # Continuous actions:
+    *("gymnasium.envs.mujoco", "<function _raise_mujoco", "gymnasium.envs.box2d.bipedal", "gymnasium.envs.box2d.car"),
+    *("gymnasium.envs.classic_control.pendulum", "gymnasium.envs.phys2d.pendulum"),
+    "<function _raise_shimmy",  # wrappers of older versions
 )
 """Modules of environments in Gymnasium's registry that are of another kind, or that we cannot play."""
 
@@ -75,10 +78,12 @@ KINDS = (
 
 
 def find_kind(name: str) -> Kind:
-    """The kind called `name`, in any case."""
-    for kind in KINDS:
-        if kind.name.lower() == name.strip().lower():
-            return kind
+    """The kind called `name`, or the only one with such names, in any case."""
+    text = name.strip().lower()
+    exact = [kind for kind in KINDS if kind.name.lower() == text]
+    found = exact or [kind for kind in KINDS if len(text) > 2 and text in kind.names.lower()]
+    if len(found) == 1:
+        return found[0]
     raise unknown("family", name, [kind.name for kind in KINDS])
 
 
@@ -103,5 +108,6 @@ def _names(kind: str) -> Iterator[str]:
     else:
         for name in known_names():
             entry = str(getattr(gym.registry.get(name), "entry_point", ""))
-            if name.startswith(_GRIDS) == (kind == "MiniGrid") and not entry.startswith(_OTHERS):
+            other = entry.startswith(_OTHERS) or "Continuous" in name
+            if name.startswith(_GRIDS) == (kind == "MiniGrid") and not other:
                 yield name

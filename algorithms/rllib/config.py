@@ -11,6 +11,7 @@ import torch
 from ray.rllib.algorithms.algorithm_config import AlgorithmConfig, NotProvided
 from ray.rllib.connectors.learner.learner_connector_pipeline import LearnerConnectorPipeline
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+from ray.util.debug import log_once
 
 from bonuslab.algorithms import extensions
 from bonuslab.algorithms.acting.policy_module import PolicyModule
@@ -146,6 +147,7 @@ class FragmentConfig(AlgorithmConfig):
         if not self.in_evaluation:
             refuse_unsupported(self)
             self._fit_batch_sizes()
+        log_once(f"{self.algo_class.__name__}_on_new_api_stack")  # RLlib's warning; there is no other stack here
         super().validate()
         for name in (self.network, self.bonus_network):
             if name is not None and name not in families():

@@ -60,7 +60,7 @@ def grid(
     bonuses: Expression | Sequence[Expression] = (None,),
     seeds: Sequence[int] = (0,),
     *,
-    contexts: int | str | Sequence[int | str] = ("inf",),
+    contexts: int | str | Sequence[int | str] = "auto",
     steps: int | None = None,
     name: str = "grid",
     out: str | Path | None = None,

@@ -81,7 +81,7 @@ def _print_names(kind: Kind, as_json: bool) -> int:
     from bonuslab.envs.listing import names_of
 
     if not kind.installed:
-        print(f"{kind.name} is not installed here: {kind.get}", file=sys.stderr)
+        print(f"{kind.name} is not installed here; how to get it: {kind.get}", file=sys.stderr)
     names = names_of(kind) if kind.installed or kind.name == "HM3D" else []
     print(json.dumps(names, indent=2) if as_json else "\n".join(names))
     return 0

@@ -41,7 +41,7 @@ class TrainCommand:
         parser.add_argument("--bonus", metavar="TEXT", help='bonus expression, such as "e3b * rnd" (default none)')
         parser.add_argument("--algorithm", metavar="NAME", help="impala or ddppo (default impala)")
         parser.add_argument("--preset", metavar="NAME", help="hyperparameters (`bonuslab presets`; default auto)")
-        parser.add_argument("--contexts", metavar="N", help="number of training contexts, or inf (default inf)")
+        parser.add_argument("--contexts", metavar="N", help="training contexts: a number, or inf (default: all)")
         parser.add_argument("--seed", type=int, help="random seed; bit-for-bit reproducible with --serial (default 0)")
         parser.add_argument("--serial", action="store_true", help="run everything in one process, without Ray")
         parser.add_argument("--resources", metavar="NAME", help="auto, laptop, workstation or cluster (default auto)")

@@ -35,8 +35,8 @@ class Config:
     """Hyperparameter preset of the algorithm (`bonuslab presets`); `auto` is replaced by what suits the environment."""
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
     """Changes to the preset, by name: `{"lr": 3e-4}`."""
-    contexts: str = "inf"
-    """Number of training contexts, or `inf`."""
+    contexts: str = "auto"
+    """Number of training contexts, or `inf`; `auto` is replaced by `inf`, or by 1 where there is only one."""
     env: Mapping[str, Any] = field(default_factory=dict)
     """Environment settings: `max_steps`, `sticky`, `data_path`, …"""
     seed: int = 0
@@ -61,6 +61,8 @@ class Config:
         environments.canonical_name(self.task)
         if self.preset == "auto":
             object.__setattr__(self, "preset", environments.default_preset(self.task))
+        if self.contexts == "auto":
+            object.__setattr__(self, "contexts", "inf" if environments.find(self.task).many_contexts else "1")
         self._check_env()
         check_integer("seed", self.seed, 0, 2**31 - 1)
         for name, low in (("checkpoint_every_steps", 1), ("evaluate_every_steps", 0)):

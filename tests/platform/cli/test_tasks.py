@@ -63,6 +63,12 @@ def test_names_of_a_family(capsys: pytest.CaptureFixture[str]) -> None:
     captured = capsys.readouterr()
     assert "HM3D-256" in captured.out
     assert "docs/habitat.md" in captured.err
+    assert main(["tasks", "babyai"]) == 0  # a part of the names of one family
+    assert "BabyAI-GoToObj-v0" in capsys.readouterr().out.splitlines()
+    assert main(["tasks", "gymnasium"]) == 0
+    names = capsys.readouterr().out.splitlines()
+    assert "CartPole-v1" in names
+    assert not {"Pendulum-v1", "Ant-v2", "GymV21Environment-v0"} & set(names), "continuous actions"
     assert main(["tasks", "atary"]) == 2
     assert "did you mean Atari?" in capsys.readouterr().err
     assert main(["tasks", "atari", "--suite", "paper16"]) == 2

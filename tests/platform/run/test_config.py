@@ -91,6 +91,11 @@ def test_the_environment_chooses_the_preset(algorithm: str) -> None:
     assert Config("CartPole-v1", algorithm=algorithm).values.reward_clip is None
 
 
+@pytest.mark.parametrize(("task", "contexts"), [("MultiRoom-N2-S4", "inf"), ("CartPole-v1", "inf"), ("Pong", "1")])
+def test_there_are_as_many_contexts_as_the_environment_has(task: str, contexts: str) -> None:
+    assert Config.of(task, algorithm="ddppo").contexts == contexts
+
+
 @pytest.mark.parametrize(
     ("algorithm", "preset"), [(algorithm, preset) for algorithm in ALGORITHMS for preset in find(algorithm).presets]
 )
