@@ -17,7 +17,10 @@ import pytest
 from bonuslab.algorithms.bonuses import parse
 from bonuslab.envs import catalogue
 from bonuslab.platform.cli.main import GROUP, _Parser
+from bonuslab.platform.cli.train import _OWN
+from bonuslab.platform.grid.arguments import chosen_settings
 from bonuslab.platform.grid.single import SingleRun
+from bonuslab.platform.run.config import Config
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("algorithms/bonuses", "deploy", "deploy/monitoring", "envs/habitat", "experiments/results")
@@ -177,6 +180,10 @@ def check_bonuslab(command: str, *rest: str) -> None:
     if command in ("train", "play", "advise", "doctor"):
         for task in [given.task] if isinstance(given.task, str) else given.task or []:
             catalogue.canonical_name(task)
+    if command == "train" and not {"plugin", "resume"} & set(vars(given)):
+        own = {name: value for name, value in vars(given).items() if name in _OWN and name != "resources"}
+        with catalogue.collecting_missing():  # HM3D's data
+            Config.of(given.task, **own, **chosen_settings(vars(given), own.get("algorithm", "impala")))
 
 
 def check_script(rest: list[str]) -> None:
