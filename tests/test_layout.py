@@ -34,7 +34,7 @@ LAYERS = {
 """A layer imports itself and those before it."""
 FOR_OTHERS = {"setuptools"}
 """Dependencies that no file imports and RLlib does not ask for: minihack imports pkg_resources."""
-RUNTIME_EXTRAS = ("ray", "minihack", "minigrid", "atari", "tracking")
+RUNTIME_EXTRAS = ("fast", "ray", "minihack", "minigrid", "atari", "tracking")
 LEAST_IDENTICAL_LINES = 6
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
