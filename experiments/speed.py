@@ -1,7 +1,8 @@
 """Benchmarks: each part of bonuslab beside a peer, most of them measured in the same run.
 
     python experiments/speed.py envs [bonuses …] [--quick] [--json FILE]
-    python experiments/speed.py all --markdown --write README.md
+    python experiments/speed.py training --case KeyRoom --against 54a96d8
+    python experiments/speed.py all --markdown --write README.md --json speed.json [--resume]
 
 Ratios above 1 mean that ours is better. No absolute time is asserted: machines differ.
 """
@@ -10,15 +11,15 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.experiments.benchmarks.markdown import AGAINST, markdown_section, replace_section
+from bonuslab.experiments.benchmarks.markdown import AGAINST, commit, machine, markdown_section, replace_section
 from bonuslab.experiments.benchmarks.measurement import Measurement
+from bonuslab.experiments.benchmarks.record import Record
 from bonuslab.experiments.benchmarks.time_to_solve import BASELINE
 from bonuslab.experiments.benchmarks.training import require_revision
 from bonuslab.platform.pictures.table import print_table
@@ -33,6 +34,7 @@ PARTS = (
     "bonuses",
     "networks",
     "impala",
+    "paper",
     "ray",
     "ddppo",
     "doors",
@@ -50,7 +52,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     names = (*PARTS, ALL)
     parser.add_argument("parts", nargs="+", choices=names, metavar="PART", help=f"one or more of {', '.join(names)}")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions: about a minute per part")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write a list of name, ours, peer, unit, ratio")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write what was measured there, as it comes")
+    parser.add_argument(
+        "--resume", action="store_true", help="keep what --json FILE has of this commit and these options"
+    )
+    parser.add_argument(
+        "--case", metavar="TEXT", help=f"{', '.join(sorted(AGAINST))}: only cases whose name contains this"
+    )
     parser.add_argument("--markdown", action="store_true", help="print the table in Markdown, with commit and machine")
     parser.add_argument(
         "--write", type=Path, metavar="FILE", help="put the Markdown between <!-- speed --> and <!-- /speed --> there"
@@ -70,6 +78,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error("--against compares training: name the part `training`, `time-to-solve` or `startup`")
     if arguments.cache and "peers" not in parts:
         parser.error("--cache is where peers are installed: name the part `peers`")
+    if arguments.resume and not arguments.json:
+        parser.error("--resume continues a file: name it with --json FILE")
+    if arguments.case and not AGAINST.issuperset(parts):
+        parser.error(f"--case chooses among the cases of {', '.join(sorted(AGAINST))}: name only these parts")
     if arguments.json and not arguments.json.resolve().parent.is_dir():
         parser.error(f"--json: the folder of {arguments.json} does not exist")
     if arguments.write:
@@ -78,19 +90,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         except InvalidInput as error:
             parser.error(f"--write: {error}")
 
+    chosen = {part: _options(part, arguments, against) for part in parts}
+    for part, options in chosen.items():
+        if not options:
+            parser.error(f"--case: no case of {part} contains {arguments.case!r}")
     if against or "time-to-solve" in parts:
         try:
             require_revision(against or BASELINE)
         except InvalidInput as error:
             parser.error(f"--against: {error}")
 
+    try:
+        record = Record(arguments.json, arguments.resume)
+    except InvalidInput as error:
+        parser.error(f"--json: {error}")
     measured: list[tuple[str, Measurement]] = []
-    for part in parts:
-        module = importlib.import_module(f"bonuslab.experiments.benchmarks.{MODULES.get(part, part)}")
-        options: dict[str, Any] = {"against": against} if part in AGAINST else {}
-        if part == "peers":
-            options["cache"] = arguments.cache
-        measured += [(part, item) for item in module.run(quick=arguments.quick, **options)]
+    for part, calls in chosen.items():
+        for options in calls:
+            key = {"part": part, "quick": arguments.quick, "commit": commit(), "machine": machine()} | options
+            if not (rows := record.find(key)):
+                if part == "peers":
+                    options["cache"] = arguments.cache
+                rows = _module(part).run(quick=arguments.quick, **options)
+                record.add(key, rows)
+            measured += [(part, item) for item in rows]
     if arguments.markdown or arguments.write:
         section = markdown_section(measured, arguments.quick, against)
         print(section)
@@ -98,9 +121,24 @@ def main(argv: Sequence[str] | None = None) -> int:
             replace_section(arguments.write, section)
     else:
         print_table(HEADERS, [_row(item) for _, item in measured], numbers=("ours", "peer", "ratio"))
-    if arguments.json:
-        arguments.json.write_text(json.dumps([item.row() for _, item in measured], indent=1) + "\n")
     return 0
+
+
+def _module(part: str) -> Any:
+    return importlib.import_module(f"bonuslab.experiments.benchmarks.{MODULES.get(part, part)}")
+
+
+def _options(part: str, arguments: argparse.Namespace, against: str | None) -> list[dict[str, Any]]:
+    """Options of each call: one for every case that is asked for, or for the first ones if `quick`."""
+    if part not in AGAINST:
+        return [{}]
+    module = _module(part)
+    names = list(module.CASES)
+    if arguments.case is not None:
+        names = [name for name in names if arguments.case in name]
+    elif arguments.quick:
+        names = names[: module.QUICK_CASES]
+    return [{"case": name, "against": against} for name in names]
 
 
 def _row(item: Measurement) -> tuple[str, ...]:

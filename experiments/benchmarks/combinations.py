@@ -8,7 +8,7 @@ Measured as by `training.py`.
 from __future__ import annotations
 
 from bonuslab.experiments.benchmarks.measurement import Measurement
-from bonuslab.experiments.benchmarks.training import Case, compare_all
+from bonuslab.experiments.benchmarks.training import Case, compare
 
 _LAVA = "MultiRoom-N6-Lava"
 _ATARI_ENVS = 16
@@ -33,8 +33,9 @@ CASES = {
         {"task": _LAVA, "bonus": "e3b * rnd", "preset": "paper"}, updates=1, warm_up=1
     ),
 }
+QUICK_CASES = 1
 
 
-def run(quick: bool, against: str | None = None) -> list[Measurement]:
-    """All cases; `quick` measures the first with few updates."""
-    return compare_all(dict(list(CASES.items())[: 1 if quick else None]), quick, against)
+def run(case: str, quick: bool, against: str | None = None) -> list[Measurement]:
+    """CPU µs per step and peak memory of one case."""
+    return compare(case, CASES[case], quick, against)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,11 @@ class Measurement:
             return None
         return self.ours / self.peer if self.higher_is_better else self.peer / self.ours
 
-    def row(self) -> dict[str, object]:
+    def row(self) -> dict[str, Any]:
         """The form written by `--json`."""
-        return {"name": self.name, "ours": self.ours, "peer": self.peer, "unit": self.unit, "ratio": self.ratio}
+        return asdict(self) | {"ratio": self.ratio}
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Measurement:
+        """The inverse of `row`."""
+        return cls(**{field.name: row[field.name] for field in fields(cls)})

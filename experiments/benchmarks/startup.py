@@ -21,22 +21,20 @@ from bonuslab.experiments.benchmarks.training import checkout, start_worker
 WORKER = Path(__file__).with_name("startup_worker.py")
 COMMAND = ("MultiRoom-N8-S5", "--bonus", "count.episodic(position)")
 CASES = {"serial": ("--serial",), "Ray on this machine": ()}
+QUICK_CASES = 1
 
 
-def run(quick: bool, against: str | None = None) -> list[Measurement]:
-    """Median CPU seconds of each case; `quick` measures serial mode with few repetitions."""
+def run(case: str, quick: bool, against: str | None = None) -> list[Measurement]:
+    """Median CPU seconds of one case; `quick` repeats less."""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     turns = 2 if quick else 5
-    rows = []
+    announce(f"start-up, {case}")
     with ExitStack() as stack:
         folders = [None] if against is None else [None, stack.enter_context(checkout(against))]
-        for name, options in list(CASES.items())[: 1 if quick else None]:
-            announce(f"start-up, {name}")
-            measured = [[_first_update(folder, options) for folder in folders] for _ in range(1 + turns)]
-            ours, *peer = (statistics.median(seconds) for seconds in zip(*measured[1:], strict=True))
-            suffix = f"; peer: {against}" if against else ""
-            rows.append(Measurement(f"start to first update, {name}{suffix}", ours, peer[0] if peer else None, "CPU s"))
-    return rows
+        measured = [[_first_update(folder, CASES[case]) for folder in folders] for _ in range(1 + turns)]
+    ours, *peer = (statistics.median(seconds) for seconds in zip(*measured[1:], strict=True))
+    suffix = f"; peer: {against}" if against else ""
+    return [Measurement(f"start to first update, {case}{suffix}", ours, peer[0] if peer else None, "CPU s")]
 
 
 def _first_update(folder: Path | None, options: tuple[str, ...]) -> float:

@@ -29,32 +29,31 @@ CASES: dict[str, dict[str, Any]] = {
     "MultiRoom-N6-S5, e3b": {"task": "MultiRoom-N6-S5", "bonus": "e3b"},
     "KeyRoom-S5, count": {"task": "KeyRoom-S5", "bonus": "count.episodic(message)"},
 }
+QUICK_CASES = 1
+SIDES = ("ours", "peer")
 
 
-def run(quick: bool, against: str | None = None) -> list[Measurement]:
-    """Mean over seeds of each case; `quick` measures one seed of the first."""
-    rows = []
-    with ExitStack() as stack:
-        peer = stack.enter_context(checkout(against or BASELINE))
-        for name, settings in list(CASES.items())[: 1 if quick else None]:
-            totals, unsolved = [0.0, 0.0], [0, 0]
-            seeds = SEEDS[: 1 if quick else None]
-            for seed in seeds:
-                announce(f"time to solve, {name}, seed {seed}")
-                for side, (seconds, steps, solved) in enumerate(_race(settings | {"serial": True, "seed": seed}, peer)):
-                    who, outcome = ("ours", "peer")[side], "solved" if solved else "not solved"
-                    announce(f"  {who}: {outcome} after {steps:,} steps, {seconds:.1f} CPU s")
-                    totals[side] += seconds
-                    unsolved[side] += not solved
-            note = "".join(
-                f", {who} unsolved on {count} of {len(seeds)} seeds"
-                for who, count in zip(("ours", "peer"), unsolved, strict=True)
-                if count
-            )
-            ours, theirs = (total / len(seeds) for total in totals)
-            title = f"CPU time until {WON:.0%} won, {name}{note}; peer: {against or BASELINE}"
-            rows.append(Measurement(title, ours, theirs, "CPU s"))
-    return rows
+def run(case: str, quick: bool, against: str | None = None) -> list[Measurement]:
+    """Mean over seeds, of which `quick` has one."""
+    totals, unsolved = [0.0, 0.0], [0, 0]
+    seeds = SEEDS[: 1 if quick else None]
+    with checkout(against or BASELINE) as peer:
+        for seed in seeds:
+            announce(f"time to solve, {case}, seed {seed}")
+            race = _race(CASES[case] | {"serial": True, "seed": seed}, peer)
+            for side, (seconds, steps, solved) in enumerate(race):
+                outcome = "solved" if solved else "not solved"
+                announce(f"  {SIDES[side]}: {outcome} after {steps:,} steps, {seconds:.1f} CPU s")
+                totals[side] += seconds
+                unsolved[side] += not solved
+    note = "".join(
+        f", {who} unsolved on {count} of {len(seeds)} seeds"
+        for who, count in zip(SIDES, unsolved, strict=True)
+        if count
+    )
+    ours, theirs = (total / len(seeds) for total in totals)
+    title = f"CPU time until {WON:.0%} won, {case}{note}; peer: {against or BASELINE}"
+    return [Measurement(title, ours, theirs, "CPU s")]
 
 
 def _race(settings: dict[str, Any], peer: Path) -> list[tuple[float, int, bool]]:

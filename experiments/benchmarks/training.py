@@ -65,26 +65,26 @@ CASES = {
     "Freeze-Horn-Restricted, count": same_network("Freeze-Horn-Restricted", _COUNT),
     "KeyRoom-S5, count": same_network("KeyRoom-S5", "count.episodic(message)"),
 }
+QUICK_CASES = 2
+"""`--quick` measures the first ones."""
 
 
-def run(quick: bool, against: str | None = None) -> list[Measurement]:
-    """All cases; `quick` measures the first two with few updates."""
-    return compare_all(dict(list(CASES.items())[: 2 if quick else None]), quick, against)
+def run(case: str, quick: bool, against: str | None = None) -> list[Measurement]:
+    """CPU µs per step and peak memory; `quick` makes few updates."""
+    return compare(case, CASES[case], quick, against)
 
 
-def compare_all(cases: dict[str, Case], quick: bool, against: str | None) -> list[Measurement]:
-    """CPU µs per step and peak memory of each case."""
-    rows = []
+def compare(name: str, case: Case, quick: bool, against: str | None) -> list[Measurement]:
+    """One case beside the revision, if there is one."""
+    announce(f"training, {name}")
     with ExitStack() as stack:
         peer = None if against is None else stack.enter_context(checkout(against))
-        for name, case in cases.items():
-            announce(f"training, {name}")
-            ours, *theirs = _compare(case, peer, turns=3 if quick else 4, updates=2 if quick else case.updates)
-            suffix = f"; peer: {against}" if against else ""
-            for what, unit, place in (("serial training", "CPU µs/step", 0), ("peak memory", "MB", 1)):
-                other = theirs[0][place] if theirs else None
-                rows.append(Measurement(f"{what}, {name}{suffix}", ours[place], other, unit))
-    return rows
+        ours, *theirs = _compare(case, peer, turns=3 if quick else 4, updates=2 if quick else case.updates)
+    suffix = f"; peer: {against}" if against else ""
+    return [
+        Measurement(f"{what}, {name}{suffix}", ours[place], theirs[0][place] if theirs else None, unit)
+        for what, unit, place in (("serial training", "CPU µs/step", 0), ("peak memory", "MB", 1))
+    ]
 
 
 def _compare(case: Case, peer: Path | None, turns: int, updates: int) -> list[tuple[float, float]]:

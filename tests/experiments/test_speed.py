@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,27 +59,62 @@ def test_readme_has_the_markers() -> None:
 
 @pytest.mark.parametrize("part", speed.PARTS)
 def test_every_part_can_run(part: str) -> None:
-    module = importlib.import_module(f"bonuslab.experiments.benchmarks.{speed.MODULES.get(part, part)}")
+    module = _module(part)
     assert callable(module.run)
+    assert (part in markdown.AGAINST) == hasattr(module, "QUICK_CASES")
 
 
-def test_all_runs_every_part_and_writes_the_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    ran = []
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
+    """Calls of parts, which measure nothing."""
+    calls: list[tuple[str, str | None]] = []
     for part in speed.PARTS:
-        module = importlib.import_module(f"bonuslab.experiments.benchmarks.{speed.MODULES.get(part, part)}")
 
-        def run(quick: bool, part: str = part, **_: object) -> list[Measurement]:
-            ran.append((part, quick))
-            return [Measurement(part, 1.0, 2.0, "s")]
+        def run(part: str = part, case: str | None = None, **_: object) -> list[Measurement]:
+            calls.append((part, case))
+            return [Measurement(case or part, 1.0, 2.0, "s")]
 
-        monkeypatch.setattr(module, "run", run)
+        monkeypatch.setattr(_module(part), "run", run)
+    return calls
+
+
+def test_all_runs_every_part_and_writes_the_table(ran: list[tuple[str, str | None]], tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"{markdown.BEGIN}{markdown.END}")
     assert speed.main(["all", "--quick", "--markdown", "--write", str(page)]) == 0
-    assert ran == [(part, True) for part in speed.PARTS]
-    for part in speed.PARTS:
+    assert list(dict.fromkeys(part for part, _ in ran)) == list(speed.PARTS)
+    for part, case in ran:
         against = f" --against {speed.BASELINE}" if part in speed.AGAINST else ""
-        assert f"| {part} | 1 s | 2 | 2.00× | `speed.py {part} --quick{against}` |" in page.read_text()
+        assert f"| {case or part} | 1 s | 2 | 2.00× | `speed.py {part} --quick{against}` |" in page.read_text()
+
+
+def test_cases_are_chosen_by_a_part_of_their_name(ran: list[tuple[str, str | None]]) -> None:
+    assert speed.main(["time-to-solve", "training", "--quick", "--case", "KeyRoom"]) == 0
+    assert ran == [("time-to-solve", "KeyRoom-S5, count"), ("training", "KeyRoom-S5, count")]
+
+
+def test_an_interrupted_run_is_resumed(
+    ran: list[tuple[str, str | None]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "speed.json"
+    first = ["envs", "training", "--json", str(file)]
+    assert speed.main(first) == 0
+    before, done = file.read_text(), len(ran)
+    assert speed.main([*first, "--resume"]) == 0
+    assert len(ran) == done
+    assert file.read_text() == before
+    assert speed.main(["envs", "bonuses", "--json", str(file), "--resume"]) == 0
+    assert ran[done:] == [("bonuses", None)]
+    assert speed.main(["envs", "--quick", "--json", str(file), "--resume"]) == 0  # other options
+    monkeypatch.setattr(speed, "commit", lambda: "another")
+    assert speed.main(["envs", "--json", str(file), "--resume"]) == 0
+    assert ran[done + 1 :] == [("envs", None)] * 2
+    assert speed.main(["envs", "--json", str(file)]) == 0  # without --resume, all is measured anew
+    assert [row["part"] for row in json.loads(file.read_text())] == ["envs"]
+
+
+def _module(part: str) -> Any:
+    return importlib.import_module(f"bonuslab.experiments.benchmarks.{speed.MODULES.get(part, part)}")
 
 
 @pytest.mark.parametrize(
@@ -86,6 +123,10 @@ def test_all_runs_every_part_and_writes_the_table(monkeypatch: pytest.MonkeyPatc
         (["envs", "--write", "missing.md"], "missing.md is not a file"),
         (["envs", "--cache", "somewhere"], "name the part `peers`"),
         (["envs", "--against", "HEAD"], "name the part `training`"),
+        (["envs", "--resume"], "name it with --json FILE"),
+        (["training", "envs", "--case", "KeyRoom"], "name only these parts"),
+        (["training", "--case", "Nothing"], "no case of training contains 'Nothing'"),
+        (["envs", "--json", __file__, "--resume"], "was not written by --json"),
     ],
 )
 def test_mistakes_are_told_before_anything_runs(
