@@ -21,7 +21,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from bonuslab.experiments.count_tables.rows import ADAPTIVE, KINDS, PAPER_ROWS, Row, bonus_text
+from bonuslab.experiments.count_tables.rows import ALL_KINDS, KINDS, PAPER_ROWS, Row, bonus_text
 from bonuslab.platform.grid.command import ExperimentCommand
 from bonuslab.platform.grid.experiment import Experiment, Point, Scale
 from bonuslab.platform.grid.resources import TrialResources
@@ -49,15 +49,15 @@ MINUTE_ROWS = (
     Row(SMALL_ROOMS, ("1", "inf"), "position", "MultiRoom-N6-Lava", coefficients=PRODUCT, steps=(("1", 90_000),)),
 )
 SHARED_ROWS = (
-    Row(SIX_ROOMS, ("inf",), "message", "MultiRoom-N6-Lava", (*KINDS, ADAPTIVE), PRODUCT, (("inf", 450_000),)),
-    Row("KeyRoom-S5", ("inf",), "message", "KeyRoom-S10", (*KINDS, ADAPTIVE), PRODUCT, (("inf", 300_000),)),
+    Row(SIX_ROOMS, ("inf",), "message", "MultiRoom-N6-Lava", ALL_KINDS, PRODUCT, (("inf", 450_000),)),
+    Row("KeyRoom-S5", ("inf",), "message", "KeyRoom-S10", ALL_KINDS, PRODUCT, (("inf", 300_000),)),
     # Some maps of this task end at a hidden square: only those that the scripted explorer wins are drawn.
     Row(
         "Corridor-R3",
         ("1",),
         "position",
         "Corridor-R5",
-        (*KINDS, ADAPTIVE),
+        ALL_KINDS,
         CORRIDOR,
         (("1", 300_000),),
         (("max_steps", 250), ("winnable_within", 200)),
@@ -67,7 +67,7 @@ SHARED_ROWS = (
 )
 """Where the paper's argument favours a global bonus, and the appendix's tasks in small."""
 LAPTOP_ROWS = (
-    Row(SMALL_ROOMS, ALL_CONTEXTS, "position", "MultiRoom-N6-Lava", (*KINDS, ADAPTIVE), PRODUCT),
+    Row(SMALL_ROOMS, ALL_CONTEXTS, "position", "MultiRoom-N6-Lava", ALL_KINDS, PRODUCT),
     *SHARED_ROWS,
 )
 ROWS: dict[str, Sequence[Row]] = {

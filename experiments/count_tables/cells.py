@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from bonuslab.algorithms.bonuses import parse
-from bonuslab.experiments.count_tables.rows import ADAPTIVE, KINDS, Row, bonus_text
+from bonuslab.experiments.count_tables.rows import ALL_KINDS, Row, bonus_text
 from bonuslab.platform.report.comparison import Comparison, Score
 from bonuslab.platform.report.paper_numbers import RESULTS
 
@@ -53,7 +53,7 @@ def cells(comparison: Comparison, rows: Sequence[Row]) -> list[Cell]:
         scores.setdefault((score.trial.task, score.trial.contexts, score.trial.bonus), []).append(score)
     found = []
     for row in rows:
-        for contexts, kind in product(row.contexts, (*KINDS, ADAPTIVE)):
+        for contexts, kind in product(row.contexts, ALL_KINDS):
             if values := _best_variant(scores.get((row.task, contexts, expression(kind, row.feature)), [])):
                 found.append(Cell(row, contexts, kind, values, paper_cell(row, contexts, kind)))
     return found

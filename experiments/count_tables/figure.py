@@ -12,14 +12,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bonuslab.experiments.count_tables.cells import Cell, seeds_text
-from bonuslab.experiments.count_tables.rows import ADAPTIVE, KINDS, Row
+from bonuslab.experiments.count_tables.rows import ALL_KINDS, BANDIT, Row
 from bonuslab.platform.pictures.palette import SCOPE_COLOURS
 from bonuslab.platform.report.drawing import FAINT, INK, STYLE
 from bonuslab.platform.report.statistics import interval_of_mean
 from bonuslab.platform.report.trial_results import contexts_text
 
-COLOURS = {**SCOPE_COLOURS, ADAPTIVE: "#cc79a7"}
-MARKERS = dict(zip((*KINDS, ADAPTIVE), "XosDv", strict=True))
+COLOURS = {**SCOPE_COLOURS, BANDIT: "#7a4a9e"}
+MARKERS = dict(zip(ALL_KINDS, "XosDvP", strict=True))
 PANEL_INCHES = (2.5, 2.2)
 _OFFSET = 0.07
 """Horizontal distance between the kinds of bonus."""

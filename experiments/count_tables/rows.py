@@ -9,13 +9,16 @@ from bonuslab.platform.report.paper_numbers import RESULTS, Feature
 
 KINDS = ("none", "global", "episodic", "combined")
 """The bonuses of the paper's tables, by scope."""
-ADAPTIVE = "adaptive"
+ADAPTIVE, BANDIT = "adaptive", "bandit"
+"""Both rules of `adaptive`: correlations with the return, and a bandit."""
+ALL_KINDS = (*KINDS, ADAPTIVE, BANDIT)
 _TEXTS = {
     "none": "none",
     "global": "count.global({0})",
     "episodic": "count.episodic({0})",
     "combined": "count.episodic({0}) * count.global({0})",
     ADAPTIVE: "adaptive(count.episodic({0}), count.global({0}))",
+    BANDIT: "adaptive(count.episodic({0}), count.global({0}), rule=bandit)",
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from bonuslab.experiments.count_tables.cells import Cell, cells, expression, seeds_text, variant_of
 from bonuslab.experiments.count_tables.figure import draw_finding
-from bonuslab.experiments.count_tables.rows import ADAPTIVE, KINDS, Row
+from bonuslab.experiments.count_tables.rows import ALL_KINDS, Row
 from bonuslab.platform.report.comparison import Comparison, Score, compare
 from bonuslab.platform.report.provenance import origin
 from bonuslab.platform.report.tables import csv_text
@@ -42,7 +42,7 @@ def write_study(grid: GridFolder, rows: Sequence[Row]) -> Path | None:
 
 def table(found: Sequence[Cell], comparison: Comparison) -> str:
     """A Markdown table with ours above the paper's in each cell."""
-    kinds = [kind for kind in (*KINDS, ADAPTIVE) if any(cell.kind == kind for cell in found)]
+    kinds = [kind for kind in ALL_KINDS if any(cell.kind == kind for cell in found)]
     lines = [f"| environment | counts | \\|C\\| | {' | '.join(kinds)} |", f"|{'---|' * (3 + len(kinds))}"]
     for row, contexts in dict.fromkeys((cell.row, cell.contexts) for cell in found):
         here = {cell.kind: cell for cell in found if (cell.row, cell.contexts) == (row, contexts)}
@@ -87,7 +87,7 @@ def _cell_text(cell: Cell) -> str:
 def _trials(results: GridResults, comparison: Comparison, rows: Sequence[Row]) -> str:
     """Every trial with its outcome and provenance."""
     come_from = origin(results.description)
-    kinds = {expression(kind, row.feature): (kind, row.feature) for row in rows for kind in (*KINDS, ADAPTIVE)}
+    kinds = {expression(kind, row.feature): (kind, row.feature) for row in rows for kind in ALL_KINDS}
     win_rates = {score.trial.id: score.value for score in compare(results, WIN_RATE).scores}
 
     def row(score: Score) -> tuple[object, ...]:

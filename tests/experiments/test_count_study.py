@@ -67,7 +67,7 @@ def test_every_row_of_the_papers_tables_is_a_trial_of_its_scale() -> None:
     assert len(labels) == 3 * 3 * settings + len(without)
 
 
-def test_the_laptop_scale_has_all_contexts_and_the_adaptive_bonus() -> None:
+def test_the_laptop_scale_has_all_contexts_and_both_rules_of_adaptive() -> None:
     assert EXPERIMENT.scale("laptop").seeds == range(5)
     labels = [trial.labels for trial in EXPERIMENT.selected("laptop", seeds=[0]).trials()]
     positions = {
@@ -75,7 +75,7 @@ def test_the_laptop_scale_has_all_contexts_and_the_adaptive_bonus() -> None:
         for label in labels
         if label["task"] == "MultiRoom-N8-S5" and "message" not in label["bonus"]
     }
-    assert len(positions) == 5 * 5
+    assert len(positions) == 5 * 6
 
 
 def test_a_coefficient_that_is_set_holds_for_the_product_too() -> None:
