@@ -21,7 +21,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from bonuslab.experiments.count_tables.rows import ALL_KINDS, KINDS, PAPER_ROWS, Row, bonus_text
+from bonuslab.experiments.count_tables.rows import ALL_KINDS, PAPER_ROWS, Row, bonus_text
 from bonuslab.platform.grid.command import ExperimentCommand
 from bonuslab.platform.grid.experiment import Experiment, Point, Scale
 from bonuslab.platform.grid.resources import TrialResources
@@ -62,8 +62,8 @@ SHARED_ROWS = (
         (("1", 300_000),),
         (("max_steps", 250), ("winnable_within", 200)),
     ),
-    Row("MultiRoom-N2-S4-Locked", ("1", "inf"), "position", "MultiRoom-N4-Locked", coefficients=PRODUCT),
-    Row("MultiRoom-N4-S4-Lava-Monsters1", ("1", "inf"), "position", "MultiRoom-N6-LavaMonsters", coefficients=PRODUCT),
+    Row("MultiRoom-N2-S4-Locked", ("1", "inf"), "position", "MultiRoom-N4-Locked", ALL_KINDS, PRODUCT),
+    Row("MultiRoom-N4-S4-Lava-Monsters1", ("1", "inf"), "position", "MultiRoom-N6-LavaMonsters", ALL_KINDS, PRODUCT),
 )
 """Where the paper's argument favours a global bonus, and the appendix's tasks in small."""
 LAPTOP_ROWS = (
