@@ -29,6 +29,7 @@ PARTS = (
     "training",
     "combinations",
     "time-to-solve",
+    "curves",
     "startup",
     "envs",
     "bonuses",
@@ -66,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--against",
         metavar="REVISION",
-        help=f"training, combinations, time-to-solve, startup: compare with this revision; all: {BASELINE}",
+        help=f"{', '.join(sorted(AGAINST))}: compare with this revision; all: {BASELINE}",
     )
     parser.add_argument(
         "--cache", type=Path, metavar="FOLDER", help="peers: install Sample Factory there (default: your cache folder)"
@@ -75,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parts = PARTS if ALL in arguments.parts else tuple(arguments.parts)
     against = arguments.against or (BASELINE if ALL in arguments.parts else None)
     if against and not AGAINST.intersection(parts):
-        parser.error("--against compares training: name the part `training`, `time-to-solve` or `startup`")
+        parser.error(f"--against is for {', '.join(sorted(AGAINST))}: name one of these parts")
     if arguments.cache and "peers" not in parts:
         parser.error("--cache is where peers are installed: name the part `peers`")
     if arguments.resume and not arguments.json:
@@ -94,7 +95,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for part, options in chosen.items():
         if not options:
             parser.error(f"--case: no case of {part} contains {arguments.case!r}")
-    if against or "time-to-solve" in parts:
+    if against or {"time-to-solve", "curves"}.intersection(parts):
         try:
             require_revision(against or BASELINE)
         except InvalidInput as error:

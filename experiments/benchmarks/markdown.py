@@ -13,7 +13,7 @@ from bonuslab.envs.errors import InvalidInput
 from bonuslab.experiments.benchmarks.measurement import Measurement
 
 ROOT = Path(__file__).resolve().parents[2]
-AGAINST = {"training", "combinations", "time-to-solve", "startup"}
+AGAINST = {"training", "combinations", "time-to-solve", "curves", "startup"}
 """Parts that compare with an earlier revision."""
 BEGIN, END = "<!-- speed -->", "<!-- /speed -->"
 

@@ -122,7 +122,7 @@ def _module(part: str) -> Any:
     [
         (["envs", "--write", "missing.md"], "missing.md is not a file"),
         (["envs", "--cache", "somewhere"], "name the part `peers`"),
-        (["envs", "--against", "HEAD"], "name the part `training`"),
+        (["envs", "--against", "HEAD"], "time-to-solve, training: name one of these"),
         (["envs", "--resume"], "name it with --json FILE"),
         (["training", "envs", "--case", "KeyRoom"], "name only these parts"),
         (["training", "--case", "Nothing"], "no case of training contains 'Nothing'"),
