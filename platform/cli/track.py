@@ -58,7 +58,11 @@ def sync(folder: GridFolder, store: Store) -> str | None:
         display.hint(f"{done} of {total} trials synced to {store.name}")
 
     try:
-        return delivery.deliver(_is_driven(folder), show)
+        problem = delivery.deliver(_is_driven(folder), show)
+        if delivery.lost:  # what is in its place is filled at once
+            display.note(problem or "")
+            problem = delivery.deliver(_is_driven(folder), show)
+        return problem
     finally:
         display.clear()
         delivery.close()

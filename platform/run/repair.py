@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from itertools import chain, count
-from pathlib import Path
 
 from bonuslab.envs.scratch import scratch_folder
 from bonuslab.platform.run.checkpoints import CheckpointStore
 from bonuslab.platform.run.damage import grid_damage, trial_damage
 from bonuslab.platform.run.folder import GRID_COPY, GridFolder, TrialFolder
 from bonuslab.platform.run.rows import STEPS, RowWriter, read_rows
-from bonuslab.platform.run.state import TrialState, write_bytes
+from bonuslab.platform.run.state import TrialState, set_aside, write_bytes
 from bonuslab.platform.run.training import read_checkpoint_rows
 
 
@@ -46,16 +43,6 @@ def repair(folder: GridFolder, checkpoints_of: Callable[[str], str]) -> list[str
                 ).write(place.state_file)
             notes.append(f"{trial.id}: rebuilt {len(rows)} rows from {checkpoint.name if checkpoint else 'the file'}")
     return notes
-
-
-def set_aside(path: Path) -> str:
-    """Rename a file; returns its new name, which nothing had before."""
-    endings = chain([""], (f"-{number}" for number in count(2)))
-    names = (path.with_name(f"{path.name}.damaged{ending}") for ending in endings)
-    target = next(name for name in names if not os.path.lexists(name))
-    if os.path.lexists(path):
-        os.rename(path, target)
-    return target.name
 
 
 def _write_rows(place: TrialFolder, rows: list[dict[str, float]]) -> None:

@@ -1,4 +1,4 @@
-"""The state of a trial, and atomic writes of small files."""
+"""The state of a trial; atomic writes of small files, and where damaged ones go."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import time
 from dataclasses import asdict, dataclass, field
+from itertools import chain, count
 from pathlib import Path
 from typing import Literal
 
@@ -85,3 +86,13 @@ def write_bytes(path: Path, data: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(building, path)
+
+
+def set_aside(path: Path) -> str:
+    """Rename a file; returns its new name, which nothing had before."""
+    endings = chain([""], (f"-{number}" for number in count(2)))
+    names = (path.with_name(f"{path.name}.damaged{ending}") for ending in endings)
+    target = next(name for name in names if not os.path.lexists(name))
+    if os.path.lexists(path):
+        os.rename(path, target)
+    return target.name

@@ -36,22 +36,23 @@ class Artifact:
 
 def trial_artifacts(trial: TrialFolder, state: TrialState) -> Iterator[Artifact]:
     """Configuration, checkpoint paths, last error and pictures of a trial, those that exist."""
-    yield from _text_file(trial.path / "trial.json")
-    yield from _text_file(trial.error_file)
+    grid = trial.path.parents[1]
+    yield from _text_file(trial.path / "trial.json", grid)
+    yield from _text_file(trial.error_file, grid)
     if state.checkpoints:
         yield _text("checkpoints.json", json.dumps({"checkpoints": state.checkpoints}, indent=1) + "\n")
     if state.status == "finished":
         for picture in (trial.video, trial.summary):
-            yield from _file(picture, picture.name)
+            yield from _file(picture, picture.name, grid)
 
 
 def grid_artifacts(folder: GridFolder) -> Iterator[Artifact]:
     """The grid's description, and its report if there is one."""
-    yield from _text_file(folder.path / GRID_FILE)
+    yield from _text_file(folder.path / GRID_FILE, folder.path)
     for path in sorted(folder.report.rglob("*")):
         inside = path.relative_to(folder.report)
         if not any(part.startswith(".") for part in inside.parts):
-            yield from _file(path, f"report/{inside.as_posix()}")
+            yield from _file(path, f"report/{inside.as_posix()}", folder.path)
 
 
 class ArtifactStore:
@@ -65,6 +66,8 @@ class ArtifactStore:
         """Add or replace one artifact of a run."""
         if self._store.artifacts is not None and artifact_uri.startswith(PROXY):
             place = self._store.artifacts / artifact_uri.removeprefix(PROXY).lstrip("/") / artifact.name
+            if not place.resolve().is_relative_to(self._store.artifacts.parent.resolve() / self._store.artifacts.name):
+                raise PermissionError(f"{artifact_uri} leads out of {self._store.artifacts}")
             place.parent.mkdir(parents=True, exist_ok=True)
             if artifact.file is not None:
                 shutil.copyfile(artifact.file, place)
@@ -82,12 +85,17 @@ def _text(name: str, text: str) -> Artifact:
     return Artifact(name, hashlib.sha256(text.encode()).hexdigest()[:16], text=text)
 
 
-def _text_file(path: Path) -> Iterator[Artifact]:
-    if path.is_file():
+def _text_file(path: Path, root: Path) -> Iterator[Artifact]:
+    if path.is_file() and _is_inside(path, root):
         yield _text(path.name, path.read_text(errors="replace"))
 
 
-def _file(path: Path, name: str) -> Iterator[Artifact]:
-    if path.is_file():
+def _file(path: Path, name: str, root: Path) -> Iterator[Artifact]:
+    if path.is_file() and _is_inside(path, root):
         about = path.stat()
         yield Artifact(name, f"{about.st_size}-{about.st_mtime_ns}", file=path)
+
+
+def _is_inside(path: Path, root: Path) -> bool:
+    """Whether no link leads elsewhere: a run of somebody else must not send our files."""
+    return path.resolve().is_relative_to(root.resolve())

@@ -18,8 +18,8 @@ from bonuslab.platform.tracking.artifacts import Artifact, grid_artifacts, trial
 from bonuslab.platform.tracking.cursor import Cursor, write_cursor
 from bonuslab.platform.tracking.identity import GRID_TRACKING
 from bonuslab.platform.tracking.points import requests_of
-from bonuslab.platform.tracking.problems import OtherContents, is_about_one_run, sentence
-from bonuslab.platform.tracking.store import Store, database_file
+from bonuslab.platform.tracking.problems import OtherContents, is_about_damage, is_about_one_run, sentence
+from bonuslab.platform.tracking.store import Store, database_file, set_damaged_aside
 from bonuslab.platform.tracking.tail import Delivered, Tail, whole_table
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Delivery:
         self._folder = folder
         self._store = store
         self.lost = False
-        """Whether the last call found the store's database deleted or replaced; the next one fills it again."""
+        """Whether the last call found the database deleted, replaced or damaged; the next one fills a new one."""
         self._connection: Connection | None = None
         self._database: tuple[int, int] | None = None
         self._databases = 0
@@ -81,6 +81,9 @@ class Delivery:
             raise
         except Exception as error:  # no error of MLflow or its database may reach the training
             problem = sentence(error, self._store)
+            if is_about_damage(error) and (aside := set_damaged_aside(self._store)):
+                self.lost = True
+                return self._reconnect_later(f"was damaged and is now {aside}")
             # SQLite calls a deleted database "read-only".
             self.lost = self._is_lost()
         if self.lost:
@@ -131,11 +134,11 @@ class Delivery:
     def _is_lost(self) -> bool:
         return self._database is not None and self._present_database() != self._database
 
-    def _reconnect_later(self) -> str:
+    def _reconnect_later(self, why: str = "was deleted or replaced") -> str:
         self._forget()
         self._database = None
         self._databases += 1
-        return f"the MLflow store {self._store.name} was deleted or replaced; a new one gets everything again"
+        return f"the MLflow store {self._store.name} {why}; a new one gets everything again"
 
     def _forget(self) -> None:
         """After a problem nothing is assumed: the next round asks the store what it has."""

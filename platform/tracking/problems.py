@@ -43,6 +43,11 @@ def is_about_one_run(error: Exception) -> bool:
     return isinstance(error, OtherContents) or getattr(error, "error_code", None) in _ABOUT_ONE_RUN
 
 
+def is_about_damage(error: Exception) -> bool:
+    """Whether SQLite says that the database is damaged."""
+    return any(sign in str(error).lower() for sign in ("malformed", "not a database"))
+
+
 def sentence(error: Exception, store: Store) -> str:
     """The problem for a user, without credentials."""
     place = ("the tracking server " if store.is_server else "the MLflow store ") + store.name

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -11,6 +13,7 @@ from urllib.parse import urlsplit
 from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.platform.run.folder import GridFolder
 from bonuslab.platform.run.redaction import is_redacted, redacted
+from bonuslab.platform.run.state import set_aside
 
 DATABASE = "mlflow.db"
 ARTIFACTS = "mlartifacts"
@@ -41,11 +44,16 @@ class Store:
 
 
 def store_of(folder: GridFolder, tracking_uri: str | None = None) -> Store:
-    """The store of a grid: the one given, else the one that grid.json names, else its own."""
+    """The store of a grid: the one given, else the one that grid.json names if this user wrote it, else its own."""
     uri = tracking_uri or folder.description().options.get(OPTION)
     own = folder.path.resolve() / DATABASE
     if not uri or uri == f"sqlite:///{own}":
         return Store(f"sqlite:///{own}", str(folder.path / DATABASE), DATABASE, own.parent / ARTIFACTS)
+    if tracking_uri is None and not any(trial.is_signed() for trial in folder.trials()):
+        raise InvalidInput(
+            f"the grid in {folder.path} is tracked at {redacted(uri)}, and it was not written by you on this machine; "
+            "if its data, and your own credentials for MLflow, may go there, pass the address with --tracking-uri"
+        )
     if is_redacted(uri):
         raise InvalidInput(
             f"the grid in {folder.path} is tracked at {uri}, which needs a password that is not stored; "
@@ -67,6 +75,28 @@ def absolute_database(uri: str) -> str:
 def database_file(uri: str) -> Path | None:
     """The file of an sqlite URI; None for any other."""
     return Path(uri.removeprefix("sqlite:///").partition("?")[0]) if uri.startswith("sqlite:///") else None
+
+
+def set_damaged_aside(store: Store) -> str:
+    """Rename a grid's own database if it is damaged, so that a new one can take its place; its new name, or nothing.
+
+    A database elsewhere may hold what is nowhere else: its owner decides.
+    """
+    path = database_file(store.uri)
+    if store.key != DATABASE or path is None or not _is_damaged(path):
+        return ""
+    for ending in ("-journal", "-wal", "-shm"):  # SQLite would take them for the new one's
+        set_aside(path.with_name(path.name + ending))
+    return set_aside(path)
+
+
+def _is_damaged(path: Path) -> bool:
+    """Whether SQLite finds a fault; not if the database is merely locked or missing."""
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", timeout=0, uri=True)) as database:
+            return database.execute("PRAGMA quick_check(1)").fetchone() != ("ok",)
+    except sqlite3.DatabaseError as error:
+        return not isinstance(error, sqlite3.OperationalError)
 
 
 def check_tracking_uri(uri: str) -> str:

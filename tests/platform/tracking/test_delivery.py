@@ -16,7 +16,7 @@ from mlflow.entities import ViewType
 
 from bonuslab.platform.run.folder import GridFolder, TrialFolder
 from bonuslab.platform.run.rows import RowWriter, read_rows
-from bonuslab.platform.tracking import points
+from bonuslab.platform.tracking import delivery, points
 from bonuslab.platform.tracking.cursor import read_cursor, undelivered
 from bonuslab.platform.tracking.delivery import Busy, Delivery
 from bonuslab.platform.tracking.points import metrics_of
@@ -252,6 +252,30 @@ def test_a_deleted_database_is_named_and_filled_again(
     work.close()
 
 
+def test_a_damaged_database_is_set_aside_and_replaced(
+    grid: GridFolder, deliver: Deliver, append_row: Callable[..., None], empty_database: Path, tmp_path: Path
+) -> None:
+    file, work = grid.path / DATABASE, Delivery(grid, store_of(grid))
+    assert work.deliver(driven=True) is None
+    with file.open("r+b") as database:
+        database.write(random.Random(0).randbytes(4_096))
+    damaged = file.read_bytes()
+    append_row(grid.trials()[2], 75_000)
+    problem = str(work.deliver(driven=True))
+    assert problem.endswith("mlflow.db was damaged and is now mlflow.db.damaged; a new one gets everything again")
+    assert work.lost
+    shutil.copy(empty_database, file)  # making one takes seconds
+    assert work.deliver(driven=True) is None
+    work.close()
+    assert (grid.path / "mlflow.db.damaged").read_bytes() == damaged
+    with closing(sqlite3.connect(file)) as store:
+        assert store.execute("SELECT count(*) FROM metrics WHERE key = 'win_rate'").fetchone() == (8,)
+    other = tmp_path / "other.db"  # which may hold what is nowhere else
+    other.write_bytes(damaged)
+    assert "move it away" in str(deliver(grid, f"sqlite:///{other}"))
+    assert other.read_bytes() == damaged
+
+
 def test_status_changes_back_and_forth(grid: GridFolder, deliver: Deliver, contents: Any) -> None:
     running, failed = grid.trials()[2], grid.trials()[1]
     deliver(grid, driven=False)  # the driver was killed
@@ -324,7 +348,8 @@ def test_grids_of_one_name_stay_apart_in_one_store(
     assert len({run.info.experiment_id for run in contents(first).runs()}) == 1
 
 
-def test_only_one_process_delivers(grid: GridFolder) -> None:
+def test_only_one_process_delivers(grid: GridFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery, "LOCK_SECONDS", 0.1)
     first, second = Delivery(grid, store_of(grid)), Delivery(grid, store_of(grid))
     assert first.deliver(driven=True) is None
     with pytest.raises(Busy):

@@ -48,6 +48,19 @@ def test_grid_names_its_store(folder: GridFolder) -> None:
         store_of(folder)
 
 
+def test_a_grid_of_somebody_else_does_not_choose_who_gets_credentials(
+    folder: GridFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.write(replace(folder.description(), options={OPTION: "http://me:secret@host:5000"}))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "somebody"))
+    with pytest.raises(InvalidInput, match=r"tracked at http://\*\*\*@host:5000, and it was not written by you"):
+        store_of(folder)
+    assert store_of(folder, "http://host:5000").uri == "http://host:5000"
+    folder.write(replace(folder.description(), options={}))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "somebody-again"))
+    assert store_of(folder).key == "mlflow.db", "its own database needs no trust"
+
+
 @pytest.mark.parametrize(
     ("uri", "message"),
     [
