@@ -38,8 +38,9 @@ def summary(forecast: Forecast, measured: str) -> list[str]:
         f"{slots} concurrently on {describe(forecast.cluster)}"
     ]
     if all(trial.speed for trial in trials):
-        time, hours = duration(forecast.seconds), forecast.seconds / 3600
-        lines.append(f"time   {time} ({hours:,.1f} hours), {measured}")
+        hours = forecast.seconds / 3600
+        shown = f" ({hours:,.1f} hours)" if hours >= 1 else ""
+        lines.append(f"time   {duration(forecast.seconds)}{shown}, {measured}")
         if forecast.dollars_per_hour is not None:
             price = forecast.dollars_per_hour
             lines.append(

@@ -125,7 +125,8 @@ def summary_line(states: Mapping[str, TrialState], bonuses: Mapping[str, str], s
     parts += [f"{counts[status]} {status}" for status in ("running", "failed") if counts[status]]
     done = fmean(state.fraction_done for state in states.values()) if states else 1.0
     left = seconds_left(((bonuses[trial], state) for trial, state in states.items()), slots)
-    return ", ".join(parts) + f", {done:.0%}, {duration(left)} of wall time left"
+    parts += [f"{done:.0%}", *([] if left is None else [f"{duration(left)} of wall time left"])]
+    return ", ".join(parts)
 
 
 def _mean(trials: Sequence[TrialDescription], recorder: Recorder, name: str, status: Status) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from bonuslab.platform.report.trial_results import GridResults
 from bonuslab.platform.run.folder import GridDescription
+from bonuslab.platform.run.progress import duration
 from bonuslab.platform.run.redaction import redacted
 
 REPORT_PACKAGES = ("bonuslab", "numpy", "matplotlib")
@@ -38,7 +39,7 @@ def provenance(results: GridResults) -> dict[str, Any]:
         "same": {name: found[0] for name, found in values.items() if len(found) == 1},
         "varied": {name: found for name, found in values.items() if len(found) > 1},
         "options": {name: _text(value) for name, value in results.description.options.items()},
-        "trial_hours": sum(trial.state.wall_seconds for trial in trials) / 3600,
+        "training_time": duration(sum(trial.state.wall_seconds for trial in trials)),
         "first_command": records[0]["time"] if records else "",
         "last_update": _utc(updated) if updated else "",
         "speeds": {name: fmean(found) for name, found in speeds.items()},
