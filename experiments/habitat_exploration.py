@@ -5,7 +5,8 @@
 The metric is coverage: the fraction of a house's floor that the agent has seen in an episode of 500 steps. A final
 evaluation plays 100 episodes in houses of the validation split (`evaluation/…/coverage`). `none` is a random policy:
 without reward only the entropy term trains it. `smoke` and `laptop` run on the embedded apartments, `paper` on HM3D
-with habitat-sim (docs/habitat.md) and 32 GPUs; its `--plan` works on any machine.
+with habitat-sim (docs/habitat.md) and 32 GPUs, where the action stop ends an episode as in the released program; its
+`--plan` works on any machine.
 
 Results to expect of `laptop` (seed 0, 160,000 steps per trial, 25 minutes on two cores): coverage of 100 validation
 episodes with sampled actions: none 0.196, rnd 0.197, icm 0.195, e3b 0.340, NovelD 0.369, e3b * rnd 0.327. As in the
@@ -48,7 +49,12 @@ SCALES = {
         tasks=["HM3D"],
         bonuses=BONUSES,
         seeds=range(5),
-        settings={"algorithm": "ddppo", "preset": "habitat", "evaluate_every_steps": 5_000_000},
+        settings={
+            "algorithm": "ddppo",
+            "preset": "habitat",
+            "evaluate_every_steps": 5_000_000,
+            "env": {"stop_ends_episode": True},
+        },
         resources=TrialResources(cpus=320, gpus=32),
     ),
 }

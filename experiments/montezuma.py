@@ -24,10 +24,10 @@ def scale_of(
     bonuses: Sequence[str] = BONUSES,
     seeds: Sequence[int] = (0,),
     resources: TrialResources = ONE_PROCESS,
-    **hyperparameters: Any,
+    **changes: Any,
 ) -> Scale:
-    """The game with changed hyperparameters."""
-    settings = {"algorithm": "ddppo", "preset": "montezuma", **hyperparameters}
+    """The game with changed settings."""
+    settings = {"algorithm": "ddppo", "preset": "montezuma", **changes}
     return Scale(description, ["MontezumaRevenge"], bonuses, seeds, ["1"], settings=settings, resources=resources)
 
 
@@ -50,9 +50,10 @@ EXPERIMENT = Experiment(
             warm_up_steps=640,
         ),
         "paper": scale_of(
-            "128 envs × 128 steps per rollout, 200 million steps per trial",
+            "128 envs × 128 steps per rollout, 200 million steps per trial; sticky actions as released",
             seeds=range(5),
             resources=TrialResources(cpus=16, gpus=1),
+            env={"sticky": "step"},
             evaluate_every_steps=5_000_000,
         ),
     },

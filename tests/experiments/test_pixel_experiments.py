@@ -35,12 +35,15 @@ def test_what_the_paper_scales_train() -> None:
     trials = montezuma.EXPERIMENT.scale("paper").trials()
     assert len(trials) == 3 * 5
     assert {trial.total_env_steps for trial in trials} == {200_000_000}
+    assert all(trial.config["env"] == {"sticky": "step"} for trial in trials)
     paper = habitat_exploration.EXPERIMENT.scale("paper")
     assert (paper.resources.gpus, len(paper.bonuses)) == (32, 5)
     with pytest.raises(InvalidInput, match="needs habitat-sim"):
         paper.trials()
     with collecting_missing() as missing:  # as its --plan does
-        assert len(paper.trials()) == 5 * 5
+        trials = paper.trials()
+    assert len(trials) == 5 * 5
+    assert all(trial.config["env"] == {"stop_ends_episode": True} for trial in trials)
     assert len(missing) == 1
 
 

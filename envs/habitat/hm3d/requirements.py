@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Final
+
+import numpy as np
 
 from bonuslab.envs.errors import Unavailable
 from bonuslab.envs.habitat.hm3d.devices import choose_device, egl_devices
@@ -22,7 +25,7 @@ def check_simulator() -> str:
         raise Unavailable(str(error.__cause__)) from error
     if found != VERSION:
         raise Unavailable(f"habitat-sim is {found}, not {VERSION}")
-    return f"imported habitat-sim {found}"
+    return f"imported habitat-sim {found}, with Python {sys.version.split()[0]} and numpy {np.__version__}"
 
 
 def check_rendering() -> str:

@@ -1,6 +1,6 @@
 """Bonuses in the variants of the authors' programs equal literal versions of what those do, on random fragments.
 
-Sources: facebookresearch/e3b, e3b_minihack/src and the files …_trainer.py of its Habitat program.
+Sources: facebookresearch/e3b, minihack/torchbeast/src and the files …_trainer.py of its Habitat program.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def batch(state: dict[str, np.ndarray]) -> dict[str, torch.Tensor]:
 
 @pytest.mark.parametrize(("variant", "pays_first"), [("habitat", True), ("minihack", False)])
 def test_e3b_looks_at_the_state_before_the_action(variant: str, pays_first: bool) -> None:
-    # e3b_trainer.py pays the first step of an episode, algos/e3b.py does not
+    # e3b_trainer.py pays the first step of an episode, utils.py does not
     bonus, _ = built("e3b(ridge=0.1)", variant)
     encoder = bonus.model._encoder
     inverse = {}
@@ -65,7 +65,7 @@ def distance(model: Any, state: dict[str, np.ndarray]) -> torch.Tensor:
     [("rnd", "habitat", state_at), ("rnd", "minihack", next_state_at), ("rnd_alone", "minihack", next_state_at)],
 )
 def test_rnd_is_the_norm_of_the_error(expression: str, variant: str, at: Any) -> None:
-    # rnd_trainer.py: before the action; algos/rnd.py, algos/e3b.py: after it
+    # rnd_trainer.py: before the action; algos/rnd.py, algos/e3b_noveld.py: after it
     bonus, setting = built(expression, variant)
     model = list(setting.models.values())[-1]
     (fragment,) = cut(10)

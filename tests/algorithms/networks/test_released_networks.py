@@ -1,6 +1,6 @@
 """The authors' networks, re-created from the facts in our own code, give the outputs of our presets' networks.
 
-Sources: facebookresearch/e3b, e3b_minihack/src/models.py and habitat_baselines/rl/ddppo/policy/resnet_policy.py;
+Sources: facebookresearch/e3b, minihack/torchbeast/src/models.py and habitat_baselines/rl/ddppo/policy/resnet_policy.py;
 habitat-baselines, rl/ddppo/policy/running_mean_and_var.py.
 """
 
@@ -124,7 +124,7 @@ def linear_sizes(module: nn.Module) -> list[tuple[int, int]]:
 
 
 def test_minihack_bonus_networks() -> None:
-    # algos/e3b.py: φ is the policy's encoder without LSTM; algos/bebold.py, models.py: heads on one frozen encoder
+    # algos/e3b_noveld.py: φ is the policy's encoder without LSTM; algos/bebold.py, models.py: heads on one frozen encoder
     setting = Setting(OBSERVATION_SPACE, 8, network=PAPER.values.network, variant=PAPER.values.bonus_variant)
     e3b, rnd = (parse(name).build(setting) for name in ("e3b", "rnd"))
     assert e3b.model.size == rnd._model._encoder.size == 1024  # so E3B's matrix is 1024 × 1024

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from bonuslab.envs.errors import Unavailable
@@ -16,7 +17,9 @@ from bonuslab.envs.habitat.hm3d import requirements
 def test_parts_of_hm3d(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HABITAT_DATA", str(data))
     monkeypatch.setitem(sys.modules, "habitat_sim", SimpleNamespace(__version__="0.3.3"))
-    assert requirements.check_simulator() == "imported habitat-sim 0.3.3"
+    assert requirements.check_simulator() == (
+        f"imported habitat-sim 0.3.3, with Python {sys.version.split()[0]} and numpy {np.__version__}"
+    )
     assert requirements.check_scenes().startswith(f"2 train and 1 val scenes in {data}")
     assert "navigation mesh of 00001-aaa, 00004-bbb, 00800-TEE" in requirements.check_scenes()
     assert requirements.check_episodes() == f"2 train and 1 val files in {data / 'datasets/pointnav/hm3d/v1'}"
