@@ -66,6 +66,7 @@ class Adaptive(Bonus):
     rule: Literal["correlation", "bandit"] = "correlation"
     """How the weights are found. `bandit` uses neither `temperature` nor `discount`."""
 
+    _positive = ("temperature",)
     learns_from_compute = True
     equation = (
         "Σ_k w_k b_k / σ_k, k = first, second, product; w = softmax(corr(return, Σ_t γ^t b_k / σ_k) / temperature)"
@@ -75,8 +76,6 @@ class Adaptive(Bonus):
     def __post_init__(self) -> None:
         if self.window < 2:
             raise InvalidInput(f"adaptive: window must be at least 2 episodes, not {self.window}")
-        if not self.temperature > 0:
-            raise InvalidInput(f"adaptive: temperature must be positive, not {self.temperature:g}")
         if not 0 < self.discount <= 1:
             raise InvalidInput(f"adaptive: discount must be above 0 and at most 1, not {self.discount:g}")
         if self.first == self.second:

@@ -15,7 +15,6 @@ from bonuslab.algorithms.bonuses.features.state_features import check_feature
 from bonuslab.algorithms.bonuses.memory.episodic_counter import EpisodicCounter
 from bonuslab.algorithms.bonuses.models.adversary import adversary
 from bonuslab.algorithms.data.fragment import Fragment
-from bonuslab.envs.errors import InvalidInput
 
 
 @register("agac")
@@ -40,13 +39,12 @@ class AGAC(Bonus):
     """Factor of the adversary's loss (paper's table)."""
 
     learns_from_compute = True  # the adversary's recurrent state before the fragment
+    _non_negative = ("episodic_coefficient", "learning_rate", "loss_coefficient")
     equation = "D_KL(π(·|s_t) ‖ π_adv(·|s_t)) + β / √N_e(s_{t+1})"
     when = "When new behaviour matters more than new states."
 
     def __post_init__(self) -> None:
         check_feature(self.feature)
-        if not self.episodic_coefficient >= 0:
-            raise InvalidInput(f"agac: episodic_coefficient must be 0 or more, not {self.episodic_coefficient:g}")
 
     @property
     def scope(self) -> Scope:  # type: ignore[override]

@@ -40,13 +40,12 @@ class E3B(Bonus):
     learning_rate: float = varies(1e-4, habitat=2.5e-4)
     """Of φ and its inverse-dynamics head, with Adam; encoder=inverse only. Paper's table; Habitat: released code."""
 
+    _positive = ("ridge",)
     scope = "episodic"
     equation = "φ(s_t)ᵀ [Σ_{i<t in episode} φ(s_i)φ(s_i)ᵀ + λI]⁻¹ φ(s_t)"
     when = "Contexts that differ and states that rarely repeat; needs no hand-picked feature."
 
     def __post_init__(self) -> None:
-        if not self.ridge > 0:
-            raise InvalidInput(f"e3b: ridge must be positive, not {self.ridge:g}")
         if self.encoder != "inverse" and self.learning_rate != type(self).learning_rate:
             raise InvalidInput(f"e3b: encoder={self.encoder} does not learn, so learning_rate has no effect")
         self.needs_policy_features = self.encoder == "policy"

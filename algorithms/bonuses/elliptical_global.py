@@ -45,14 +45,12 @@ class EllipticalGlobal(Bonus):
     learning_rate: float = 1e-4
     """Of the encoder and its head; features=inverse only."""
 
+    _positive = ("ridge", "centres", "bandwidth")
     scope = "global"
     equation = "ψ(s_t)ᵀ [Σ_{all earlier i} ψ(s_i)ψ(s_i)ᵀ + λI]⁻¹ ψ(s_t)"
     when = "A single environment with many or continuous states: counts that generalise."
 
     def __post_init__(self) -> None:
-        for name in ("ridge", "centres", "bandwidth"):
-            if not getattr(self, name) > 0:
-                raise InvalidInput(f"elliptical.global: {name} must be positive, not {getattr(self, name):g}")
         for name, features in _ONLY_FOR.items():
             if self.features != features and getattr(self, name) != getattr(type(self), name):
                 raise InvalidInput(f"elliptical.global: {name} has no effect without features={features}")

@@ -33,6 +33,7 @@ class ICM(Bonus):
     optimiser: OptimiserKind = varies("adam", minihack="rmsprop")
     """RMSProp on MiniHack: released code."""
 
+    _non_negative = ("forward_coefficient", "inverse_coefficient", "learning_rate")
     scope = "global"
     equation = "½ ‖h(φ(s_t), a_t) − φ(s_{t+1})‖²"
     when = "Deterministic environments with learnable dynamics; unpredictable noise misleads it."

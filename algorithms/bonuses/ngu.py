@@ -16,7 +16,6 @@ from bonuslab.algorithms.bonuses.models.shared_model import SharedModel
 from bonuslab.algorithms.data.finite import require_finite
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.data.segments import segments
-from bonuslab.envs.errors import InvalidInput
 
 Array = np.ndarray
 _BLOCK_ROWS = 128
@@ -63,16 +62,11 @@ class NGU(Bonus):
     learning_rate: float = 1e-4
     """Of φ and its inverse-dynamics head, which E3B shares if equal."""
 
+    _positive = ("neighbours", "epsilon", "pseudo_count", "maximum_similarity", "capacity")
+    _non_negative = ("cluster_distance", "learning_rate")
     scope = "episodic"
     equation = "1 / (√Σ_{k nearest in episode} ε / (d²/d_m² + ε) + c)"
     when = "As a comparison with E3B: same features, Euclidean distances. The paper found it worse."
-
-    def __post_init__(self) -> None:
-        for name in ("neighbours", "epsilon", "pseudo_count", "maximum_similarity", "capacity"):
-            if not getattr(self, name) > 0:
-                raise InvalidInput(f"ngu: {name} must be positive, not {getattr(self, name):g}")
-        if self.cluster_distance < 0:
-            raise InvalidInput(f"ngu: cluster_distance must not be negative, not {self.cluster_distance:g}")
 
     def setup(self, setting: Setting) -> None:
         self.model: SharedModel = inverse_dynamics(setting, self.learning_rate)

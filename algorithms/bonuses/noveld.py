@@ -14,7 +14,6 @@ from bonuslab.algorithms.bonuses.features.state_features import check_feature
 from bonuslab.algorithms.bonuses.memory.episodic_counter import EpisodicCounter
 from bonuslab.algorithms.bonuses.models.distillation import Networks, distillation
 from bonuslab.algorithms.data.fragment import Fragment
-from bonuslab.envs.errors import InvalidInput
 
 
 @register("noveld")
@@ -42,13 +41,12 @@ class NovelD(Bonus):
     learning_rate: float = varies(1e-4, habitat=2.5e-4)
     """Of the predictor, with Adam (paper's table; Habitat: released code)."""
 
+    _non_negative = ("c", "learning_rate")
     equation = "[‖f(s_{t+1}) − f̄(s_{t+1})‖ − c ‖f(s_t) − f̄(s_t)‖]₊, with episodic=true · 1[N_e(s_{t+1}) = 1]"
     when = "Like RND, when only entering new territory should be rewarded."
 
     def __post_init__(self) -> None:
         check_feature(self.feature)
-        if not self.c >= 0:
-            raise InvalidInput(f"noveld: c must be 0 or more, not {self.c:g}")
 
     @property
     def scope(self) -> Scope:  # type: ignore[override]

@@ -40,6 +40,7 @@ class RIDE(Bonus):
     optimiser: OptimiserKind = varies("adam", minihack="rmsprop")
     """RMSProp on MiniHack: released code."""
 
+    _non_negative = ("forward_coefficient", "inverse_coefficient", "learning_rate")
     scope = "episodic"
     equation = "‖φ(s_{t+1}) − φ(s_t)‖₂ / √N_e(s_{t+1})"
     when = "Contexts that differ, with doors, keys and other objects to manipulate."

@@ -10,6 +10,7 @@ import dataclasses
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Generic, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
@@ -228,8 +229,9 @@ def require_known(kind: type[Hyperparameters], name: str, besides: Iterable[str]
     known = specs_of(kind)
     if name in known:
         return
-    if OTHER_NAMES.get(name) in known:
-        raise InvalidInput(f"unknown hyperparameter {name!r}; it is called {OTHER_NAMES[name]} here")
+    for other in get_close_matches(name, OTHER_NAMES, 1, cutoff=0.85):
+        if OTHER_NAMES[other] in known and not get_close_matches(name, known, cutoff=0.85):
+            raise InvalidInput(f"unknown hyperparameter {name!r}; it is called {OTHER_NAMES[other]} here")
     if name in DERIVED:
         raise InvalidInput(f"unknown hyperparameter {name!r}; {DERIVED[name]}")
     raise unknown("setting" if besides else "hyperparameter", name, {*known, *besides})

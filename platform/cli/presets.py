@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
+import textwrap
 import typing
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from bonuslab.envs.errors import unknown
@@ -45,10 +48,19 @@ class PresetsCommand:
             return 0
         for entry, preset in chosen:
             print(f"{preset.name} of {entry.name}: {preset.description}\n")
-            lines = [(row["name"], _text(row["value"]), _meaning(row), row["source"]) for row in _described(preset)]
-            print_table(("hyperparameter", "value", "meaning", "source"), lines)
-            print()
+            print("\n".join(_lines(_described(preset))), end="\n\n")
         return 0
+
+
+def _lines(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Name, value and meaning, and below them the source."""
+    names, values = [row["name"] for row in rows], [_text(row["value"]) for row in rows]
+    indent = " " * (max(map(len, names)) + max(map(len, values)) + 4)
+    width = max(shutil.get_terminal_size((120, 0)).columns, len(indent) + 40)
+    for row, name, value in zip(rows, names, values, strict=True):
+        start = f"{name:<{max(map(len, names))}}  {value:<{max(map(len, values))}}  "
+        yield from textwrap.wrap(_meaning(row), width, initial_indent=start, subsequent_indent=indent)
+        yield from textwrap.wrap(f"[{row['source']}]", width, initial_indent=indent, subsequent_indent=indent)
 
 
 def _described(preset: Any) -> list[dict[str, Any]]:

@@ -41,6 +41,10 @@ class Bonus(Stateful):
     """Whether fragments must carry the policy's features."""
     learns_from_compute: ClassVar[bool] = False
     """Whether `learn` uses what `compute` kept of the same fragment, so that both must see the same one."""
+    _positive: ClassVar[tuple[str, ...]] = ()
+    """Parameters that must be above 0."""
+    _non_negative: ClassVar[tuple[str, ...]] = ("learning_rate",)
+    """Parameters that must be 0 or more."""
 
     def build(self, setting: Setting) -> Self:
         """Allocate networks and memory for one environment and one network family."""

@@ -31,7 +31,7 @@ def register(name: str) -> Callable[[B], B]:
         if isinstance(cls.scope, str) and cls.scope not in get_args(Scope):  # a property depends on the parameters
             raise unknown(f"scope of bonus {name!r}:", cls.scope, get_args(Scope))
         cls.name = name
-        cls.__post_init__ = _check_choices_first(getattr(cls, "__post_init__", None))  # type: ignore[attr-defined]
+        cls.__post_init__ = _check_values_first(getattr(cls, "__post_init__", None))  # type: ignore[attr-defined]
         dataclasses.dataclass(repr=False)(cls)
         cls.__hash__ = lambda self: hash(str(self))  # type: ignore[method-assign]
         _resolve_types(cls)
@@ -61,28 +61,25 @@ def _resolve_types(cls: type[Bonus]) -> None:
         item.type = types[item.name]
 
 
-def _check_choices_first(then: Callable[[Any], None] | None) -> Callable[[Any], None]:
-    """A `__post_init__` that refuses values outside a field's `Literal` before the bonus's own checks."""
+def _check_values_first(then: Callable[[Any], None] | None) -> Callable[[Any], None]:
+    """A `__post_init__` that checks choices and bounds before the bonus's own checks."""
 
-    @wraps(then or _check_choices_first)
+    @wraps(then or _check_values_first)
     def check(self: Bonus) -> None:
         for item in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, item.name)
-            if isinstance(value, Varying) or get_origin(item.type) is not Literal:
+            if isinstance(value, Varying):
                 continue
-            if value not in get_args(item.type):
+            if get_origin(item.type) is Literal and value not in get_args(item.type):
                 raise unknown(f"{item.name} of {self.name}", value, map(str, get_args(item.type)))
+            if item.name in self._positive and not value > 0:
+                raise InvalidInput(f"{self.name}: {item.name} must be positive, not {value:g}")
+            if item.name in self._non_negative and not value >= 0:
+                raise InvalidInput(f"{self.name}: {item.name} must be 0 or more, not {value:g}")
         if then is not None:
             then(self)
 
     return check
-
-
-def bonus_class(name: str) -> type[Bonus]:
-    """The class registered under `name`."""
-    if name not in _BONUSES:
-        raise unknown("bonus", name, _BONUSES)
-    return _BONUSES[name]
 
 
 def registered() -> dict[str, type[Bonus]]:

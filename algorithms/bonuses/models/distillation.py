@@ -59,8 +59,8 @@ class Distillation(SharedModel):
         networks: Networks,
         convention: Convention,
         learning_rate: float,
-        keep: float = 1.0,
-        optimiser: OptimiserKind = "adam",
+        keep: float,
+        optimiser: OptimiserKind,
     ) -> None:
         super().__init__()
         self._device = setting.device
