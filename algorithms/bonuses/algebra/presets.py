@@ -54,8 +54,8 @@ PRESETS: dict[str, Preset] = {
         ),
         Preset(
             "agac_alone",
-            "agac(episodic_coefficient=0.1)",
-            "paper, equation AGAC; β = 0.1 is ours (the paper gives none for AGAC alone)",
+            "agac(episodic_coefficient=0.0125)",
+            "paper, equation AGAC; β = 0.0125: AGAC's own code (the paper gives none for AGAC alone)",
         ),
         Preset("ride_alone", "ride", "paper, equation RIDE"),
         Preset("icm_alone", "icm", "paper, section 3.5 (Habitat); forward loss 1.0: table ICM"),

@@ -11,7 +11,7 @@ from bonuslab.envs.minihack import TASKS, suites, task
 
 MOVES = ("N", "E", "S", "W", "NE", "SE", "SW", "NW")
 
-# name: max_steps, actions after the eight moves (MINIHACK.md)
+# name: max_steps, actions after the eight moves
 PAPER_TASKS = {
     "MultiRoom-N4-Locked": (120, ("OPEN", "KICK")),
     "MultiRoom-N6-Lava": (240, ()),
