@@ -136,9 +136,13 @@ class FragmentRunner(EnvRunner, Checkpointable):
         spaces = (self.env.observation_space, self.env.action_space)
         return {INPUT_ENV_SPACES: spaces, DEFAULT_MODULE_ID: spaces}
 
-    def sample(self, stop: Stop | None = None, **_: Any) -> Fragment:
-        """Collect the next fragment; `take_episodes` returns its finished episodes."""
-        fragment, finished = self.rollout.collect(self.config.rollout_fragment_length, self._weights_version, stop)
+    def sample(self, stop: Stop | None = None, longest: float = 1.0, **_: Any) -> Fragment:
+        """Collect the next fragment; `take_episodes` returns its finished episodes.
+
+        `stop` may end it early, or let it go on to `longest` times its length.
+        """
+        most_steps = round(longest * self.config.rollout_fragment_length)
+        fragment, finished = self.rollout.collect(most_steps, self._weights_version, stop)
         steps = fragment.action.size
         self.num_env_steps_sampled_lifetime += steps
         self.metrics.log_value(NUM_ENV_STEPS_SAMPLED, steps, reduce="sum")

@@ -40,10 +40,17 @@ class DDPPOHyperparameters(Hyperparameters):
         0, "random steps per env to initialise observation normalisers", "Habitat: none"
     )
     sync_fraction: float = hyperparameter(
-        0.6, "fraction of finished workers at which the others are preempted", "paper, same table", high=1
+        0.6, "fraction of workers with a full rollout at which all stop", "paper, same table", high=1
     )
     shortest_rollout: float = hyperparameter(
         0.25, "minimum fraction of a rollout before preemption", "Wijmans et al. (2020)", high=1
+    )
+    longest_rollout: float = hyperparameter(
+        1.0,
+        "length, in rollouts, to which fast workers go on instead of waiting; 1.5 with sync_fraction 0.85 scales best",
+        "Wijmans et al. (2020): they wait",
+        low=1,
+        high=4,
     )
 
 

@@ -81,7 +81,7 @@ class DDPPOWorker(FragmentRunner):
     def __init__(self, *, config: Any, **kwargs: Any) -> None:
         self.collectives = SingleProcess()
         self._on_gpu = config.num_gpus_per_env_runner > 0
-        self._stop_signals: dist.Store | None = None
+        self._store: dist.Store | None = None
         self._fragment: Fragment | None = None
         super().__init__(config=config, **kwargs)
         device = "cuda" if self._on_gpu else "cpu"
@@ -110,7 +110,7 @@ class DDPPOWorker(FragmentRunner):
         self.learner.collectives = self.bonus.model.setting.collectives = self.collectives
         if rendezvous.size > 1:
             timeout = timedelta(seconds=rendezvous.timeout_seconds)
-            self._stop_signals = dist.TCPStore(rendezvous.host, rendezvous.port, is_master=False, timeout=timeout)
+            self._store = dist.TCPStore(rendezvous.host, rendezvous.port, is_master=False, timeout=timeout)
 
     @reported
     def warm_up(self) -> None:
@@ -127,10 +127,15 @@ class DDPPOWorker(FragmentRunner):
         self._begin()
 
     @reported
-    def collect(self, stop_signal: str | None = None) -> Collected:
-        """Collect a rollout, or at least `shortest_rollout` of it if the driver sets `stop_signal`."""
+    def collect(self, finishers: str | None = None) -> Collected:
+        """Collect a rollout; until enough workers are among the `finishers`, fast ones go on and slow ones may."""
         started = time.perf_counter()
-        self._fragment = self.sample(stop=None if stop_signal is None else self._preemption(stop_signal))
+        if finishers is None:
+            self._fragment = self.sample()
+        else:
+            stop = self._preemption(finishers)
+            self._fragment = self.sample(stop, self.config.longest_rollout)
+            stop(self._fragment.num_steps)  # nobody has asked at the last step
         seconds = time.perf_counter() - started
         return Collected(self._fragment.num_steps, seconds, self.get_metrics(), self.take_episodes())
 
@@ -168,9 +173,17 @@ class DDPPOWorker(FragmentRunner):
         self.collectives.close()
         super().stop()
 
-    def _preemption(self, signal: str) -> Callable[[int], bool]:
-        """A stop condition: the driver has set the signal, and the rollout is long enough."""
-        store = self._stop_signals
+    def _preemption(self, finishers: str) -> Callable[[int], bool]:
+        """A stop condition: enough workers have a full rollout, and this one is long enough.
+
+        Workers count themselves in the driver's store, under the key `finishers`.
+        """
+        store, full = self._store, self.config.rollout_fragment_length
         assert store is not None, "collect before join"
-        enough = max(1, math.ceil(self.config.shortest_rollout * self.config.rollout_fragment_length))
-        return lambda step: step >= enough and store.check([signal])
+        enough = max(1, math.ceil(self.config.shortest_rollout * full))
+        needed = math.ceil(self.config.sync_fraction * self.collectives.size)
+
+        def stop(step: int) -> bool:
+            return step >= enough and store.add(finishers, int(step == full)) >= needed
+
+        return stop

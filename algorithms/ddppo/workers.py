@@ -88,18 +88,13 @@ class RemoteWorkers:
         self._call_collective("warm_up", self._assemble())
 
     def collect(self) -> list[Collected]:
-        """Collect rollouts; stragglers are preempted once `sync_fraction` of the workers have finished."""
+        """Collect rollouts; stragglers stop once `sync_fraction` of the workers have a full one."""
         members = self._assemble()
         self._rounds += 1
-        signal = f"stop/{self._rounds}" if len(members) > 1 else None
-
-        def preempt(done: int, alive: int) -> None:
-            if signal is not None and done >= self._config.sync_fraction * alive:
-                self._store.set(signal, "now")
-
-        found = self._call(members, "collect", signal, watch=preempt)
-        if signal is not None:
-            self._store.delete_key(signal)
+        finishers = f"finishers/{self._rounds}" if len(members) > 1 else None
+        found = self._call(members, "collect", finishers)
+        if finishers is not None:
+            self._store.delete_key(finishers)
         if not found:
             self._count_failure(f"all died while collecting; {self._advice}")
         self._ready = list(found)
@@ -227,17 +222,11 @@ class RemoteWorkers:
         if self._failures > MAX_FAILURES:
             raise RuntimeError(f"workers lost contact {self._failures} times in a row without an update: {reason}")
 
-    def _call(
-        self,
-        workers: list[int],
-        method: str,
-        *arguments: Any,
-        watch: Callable[[int, int], None] = lambda done, alive: None,
-    ) -> dict[int, Any]:
+    def _call(self, workers: list[int], method: str, *arguments: Any) -> dict[int, Any]:
         """Call a method on workers; results of those that survive, in the order of `workers`. Errors are raised here.
 
-        A dict argument has one value per worker. `watch(done, alive)` is called when workers finish. Workers that take
-        `straggler_timeout_s` longer than the first are restarted.
+        A dict argument has one value per worker. Workers that take `straggler_timeout_s` longer than the first are
+        restarted.
         """
         actors = self._manager.actors()
         pending = {
@@ -247,7 +236,6 @@ class RemoteWorkers:
             for worker in workers
         }
         found: dict[int, Any] = {}
-        dead: set[int] = set()
         deadline = math.inf
         while pending:
             ready, _ = ray.wait(list(pending), timeout=POLL_SECONDS)
@@ -258,10 +246,8 @@ class RemoteWorkers:
                 except RayActorError as error:
                     logger.warning("worker %d died and is excluded until it recovers: %s", worker, error)
                     self._mark_unhealthy(worker)
-                    dead.add(worker)
             if found and ready:
                 deadline = min(deadline, time.monotonic() + self._config.straggler_timeout_s)
-                watch(len(found), len(workers) - len(dead))
             if pending and time.monotonic() > deadline:
                 for worker in pending.values():
                     logger.warning("worker %d timed out in `%s` and is restarted", worker, method)

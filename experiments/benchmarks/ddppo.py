@@ -10,29 +10,35 @@ from typing import Any
 
 import numpy as np
 import ray
-import torch
 
 from bonuslab.algorithms.ddppo.config import DDPPOConfig
-from bonuslab.algorithms.ddppo.hyperparameters import HABITAT, LAPTOP, LAPTOP_PIXELS
+from bonuslab.algorithms.ddppo.hyperparameters import HABITAT, LAPTOP
 from bonuslab.algorithms.ddppo.resources import DDPPOResources
 from bonuslab.experiments.benchmarks.habitat_projection import (
+    PUBLISHED_SPEED_UP,
+    PUBLISHED_STEPS_PER_SECOND,
+    PUBLISHED_WORKERS,
     WORKERS,
     Assumptions,
+    calibrated_spread,
     habitat_job,
     network_cost,
+    published_job,
 )
 from bonuslab.experiments.benchmarks.measurement import Measurement
 from bonuslab.experiments.benchmarks.process_memory import tree_cpu_seconds
 from bonuslab.experiments.benchmarks.timing import WARM_UP_TURNS
-from bonuslab.experiments.benchmarks.worker_simulation import Job, Network, simulate, speed_up
+from bonuslab.experiments.benchmarks.worker_simulation import Network, simulate, speed_up
 
-TASK, PIXELS = "MultiRoom-N6-Lava", "Apartments-64"
+TASK = "MultiRoom-N6-Lava"
 SIMULATED = (8, 32, 128)
+GOING_ON = {"sync_fraction": 0.85, "longest": 1.5}
+"""Fast workers go on to one and a half rollouts instead of waiting (`sync_fraction`, `longest_rollout`)."""
 
 
 def run(quick: bool) -> list[Measurement]:
     """Measure, simulate and project; of measured scaling, a ratio of 1 is perfect."""
-    return [*_measured(*((3, 2) if quick else (12, 5))), *_simulated(rollouts=6 if quick else 60), *_projected()]
+    return [*_measured(*((3, 2) if quick else (12, 5))), *_simulated(), *_projected()]
 
 
 def _measured(updates: int, turns: int) -> list[Measurement]:
@@ -85,109 +91,64 @@ def _turn(algorithm: Any, updates: int) -> tuple[float, float]:
     return 1e6 * cpu / steps, steps / seconds
 
 
-def _simulated(rollouts: int) -> list[Measurement]:
-    """Speed-ups of rollouts timed here, of the same without this machine's noise, and of the paper's GPUs."""
-    timed = timed_job(rollouts)
-    total = timed.step_seconds.sum(1)
-    print(
-        f"  {PIXELS}, {len(total)} rollouts: simulating {total.mean():.2f} s, deviation "
-        f"{total.std() / total.mean():.1%}; acting {timed.step_seconds.shape[1] * timed.act_seconds:.2f} s, learning "
-        f"{timed.learn_seconds:.2f} s",
-        flush=True,
-    )
-    scenes = Assumptions.spread
-    jobs = {
-        "as timed here": (timed, 0.0),
-        f"smoothed, scene speeds ± {scenes:.0%}": (timed.smoothed(), scenes),
-        f"assumed GPUs, scene speeds ± {scenes:.0%}": (habitat_job(network_cost()), scenes),
-    }
-    rows = []
-    for name, (job, spread) in jobs.items():
+def _simulated() -> list[Measurement]:
+    """Speed-ups of the published program and of ours on simulated GPUs, as published and with fast workers going on."""
+    values, cost, rows = HABITAT.values, network_cost(), []
+    theirs, ours = published_job(cost), habitat_job(cost)
+    print(f"  assumed: {Assumptions()}; {Network()}", flush=True)
+    for topology in ("ring", "tree"):
+        network = Network(topology)
+        spread = calibrated_spread(cost, network)
+        speed = (
+            values.num_envs_per_env_runner
+            * simulate(theirs, 64, sync_fraction=values.sync_fraction, spread=spread, network=network).steps_per_second
+        )
+        rows.append(
+            Measurement(
+                f"calibration, {topology}: frames per second and GPU of 64; peer: published, at least",
+                speed / 64, PUBLISHED_STEPS_PER_SECOND, "frames/s", True,
+            )
+        )  # fmt: skip
+        print(
+            f"  {topology}: with scene speeds ± {spread:.2f} (deviation of the logarithm) the published program has "
+            f"its speed-up of {PUBLISHED_SPEED_UP:.0f} on {PUBLISHED_WORKERS} GPUs",
+            flush=True,
+        )
         for workers in SIMULATED:
-            for topology in ("ring", "tree"):
-                network = Network(topology)
-                waiting, _ = speed_up(job, workers, sync_fraction=None, spread=spread, network=network)
-                ours, share = speed_up(
-                    job, workers, sync_fraction=HABITAT.values.sync_fraction, spread=spread, network=network
-                )
-                exchange = job.exchange_seconds(network, workers)
-                print(
-                    f"  {workers} workers, {name}, {topology}: efficiency {ours / workers:.2f} "
-                    f"({waiting / workers:.2f} without preemption), {share:.0%} of the rollouts collected, all-reduce "
-                    f"{1e3 * exchange:.0f} ms per update",
-                    flush=True,
-                )
-                title = f"simulated speed-up, {workers} workers, {name}, {topology}; peer: no preemption"
-                rows.append(Measurement(title, ours, waiting, "×", True))
+            options = {"spread": spread, "network": network}
+            published, _ = speed_up(theirs, workers, sync_fraction=values.sync_fraction, **options)
+            preset, _ = speed_up(ours, workers, sync_fraction=values.sync_fraction, **options)
+            busy, share = speed_up(ours, workers, **GOING_ON, **options)
+            print(
+                f"  {topology}, {workers} workers: efficiency {busy / workers:.2f} with {GOING_ON}, {share:.0%} of the "
+                f"rollouts collected; {preset / workers:.2f} with the preset, {published / workers:.2f} published "
+                f"program; our all-reduces take {1e3 * ours.exchange_seconds(network, workers):.0f} ms of "
+                f"{1e3 * ours.seconds_alone:,.0f} ms",
+                flush=True,
+            )
+            name = f"simulated speed-up, {workers} workers, {topology}"
+            rows.append(Measurement(f"{name}, preset habitat; peer: published program", preset, published, "×", True))
+            rows.append(Measurement(f"{name}, fast workers go on; peer: published program", busy, published, "×", True))
     return rows
-
-
-class _TimedVectorEnv:
-    """A vector env that records the duration of each step."""
-
-    def __init__(self, envs: Any) -> None:
-        self._envs = envs
-        self.seconds: list[float] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._envs, name)
-
-    def step(self, *arguments: Any, **options: Any) -> Any:
-        """Step all envs."""
-        started = time.perf_counter()
-        result = self._envs.step(*arguments, **options)
-        self.seconds.append(time.perf_counter() - started)
-        return result
-
-
-def timed_job(rollouts: int) -> Job:
-    """Time rollouts and updates of one worker with the `laptop-pixels` preset and E3B."""
-    torch.set_num_threads(1)
-    values = LAPTOP_PIXELS.values
-    config = DDPPOConfig().environment(PIXELS).debugging(seed=0, log_level="ERROR").apply(values)
-    config.bonus("e3b").env_runners(num_envs_per_env_runner=HABITAT.values.num_envs_per_env_runner)
-    algorithm = config.run_serially().build_algo()
-    worker = algorithm.env_runner
-    worker.rollout._envs = envs = _TimedVectorEnv(worker.env)
-    playing, learning = [], []
-    try:
-        for _ in range(rollouts + 1):  # the first warms up
-            playing.append(worker.collect().seconds)
-            started = time.perf_counter()
-            worker.learn()
-            learning.append(time.perf_counter() - started)
-        num_bytes = 4.0 * worker.module.network.num_parameters()
-    finally:
-        algorithm.stop()
-    steps = np.array(envs.seconds).reshape(rollouts + 1, values.rollout_fragment_length)[1:]
-    return Job(
-        step_seconds=steps,
-        act_seconds=float(np.median(playing[1:] - steps.sum(1)) / values.rollout_fragment_length),
-        learn_seconds=float(np.median(learning[1:])),
-        exchanges=values.num_epochs * values.num_minibatches + values.bonus_updates,
-        num_bytes=num_bytes,
-    )
 
 
 def _projected() -> list[Measurement]:
     """The paper's run: 32 GPUs, 4 envs each, 225 million steps."""
-    assumed, cost = Assumptions(), network_cost()
-    job = habitat_job(cost, assumed)
-    envs = HABITAT.values.num_envs_per_env_runner
-    done = simulate(job, WORKERS, sync_fraction=HABITAT.values.sync_fraction, spread=assumed.spread)
-    waiting = simulate(job, WORKERS, sync_fraction=None, spread=assumed.spread)
+    values, cost = HABITAT.values, network_cost()
+    job, envs, length = habitat_job(cost), values.num_envs_per_env_runner, values.rollout_fragment_length
+    spread = calibrated_spread(cost, Network())
+    done, waiting = (
+        simulate(job, WORKERS, sync_fraction=fraction, spread=spread) for fraction in (values.sync_fraction, None)
+    )
     speed = envs * done.steps_per_second
-    exchange = job.exchange_seconds(Network(), WORKERS)
-    length = HABITAT.values.rollout_fragment_length
     print(
         f"  projection: {cost.flops_per_frame / 1e9:.1f} GFLOP per frame, {cost.parameters / 1e6:.1f} M parameters; "
         f"per rollout of {envs} × {length} steps: simulating {job.step_seconds.sum():.1f} s, acting "
-        f"{length * job.act_seconds:.1f} s, learning {job.learn_seconds:.1f} s, all-reduce {exchange:.2f} s; "
-        f"{done.share:.0%} collected",
+        f"{length * job.act_seconds:.1f} s, learning {job.learn_seconds:.1f} s, all-reduce "
+        f"{job.exchange_seconds(Network(), WORKERS):.2f} s; {done.share:.0%} collected",
         flush=True,
     )
-    print(f"  assumed: {assumed}", flush=True)
-    hours = HABITAT.values.total_env_steps / speed / 3600
+    hours = values.total_env_steps / speed / 3600
     name = f"projected: {WORKERS} GPUs × {envs} envs"
     return [
         Measurement(f"{name}; peer: no preemption", speed, envs * waiting.steps_per_second, "frames/s", True),

@@ -1,13 +1,13 @@
-"""DD-PPO with many workers, simulated from rollouts timed on one.
+"""DD-PPO with many workers, simulated from the times of one.
 
-In each round, workers finish steps at times taken from real rollouts; with preemption, the remaining workers stop once
-the sync fraction has finished; then all learn and all-reduce gradients.
+In each round, workers play until the sync fraction of them has a full rollout; fast ones wait or go on, and slow ones
+stop there. Then all learn and all-reduce gradients.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -59,9 +59,12 @@ class Job:
         large, small = (network.exchange_seconds(workers, size) for size in (self.num_bytes, 0))
         return self.exchanges * large + self.small_exchanges * small
 
-    def smoothed(self) -> Job:
-        """Every step as long as the mean one: without what else the machine did while rollouts were timed."""
-        return replace(self, step_seconds=np.full((1, self.step_seconds.shape[1]), self.step_seconds.mean()))
+    @property
+    def seconds_alone(self) -> float:
+        """Duration of a round of a single worker."""
+        return (
+            float(self.step_seconds.sum(1).mean()) + self.step_seconds.shape[1] * self.act_seconds + self.learn_seconds
+        )
 
 
 @dataclass(frozen=True)
@@ -80,32 +83,35 @@ def simulate(
     *,
     sync_fraction: float | None,
     shortest: float = 0.25,
+    longest: float = 1.0,
     spread: float = 0.0,
     network: Network | None = None,
-    rounds: int = 400,
+    rounds: int = 2_000,
     seed: int = 0,
 ) -> Simulated:
     """Simulate rounds of `workers`; `sync_fraction=None` waits for all of them.
 
-    Each worker starts at a random one of the measured rollouts. A log-normal factor on environment time with deviation
-    `spread`, drawn for every rollout, stands for scenes of different size.
+    `shortest` and `longest` bound the length of a rollout, as `shortest_rollout` and `longest_rollout` do. Each worker
+    starts at a random one of the rollouts. A log-normal factor on environment time with mean 1 and deviation `spread`,
+    drawn for every rollout, stands for scenes of different size.
     """
     random = np.random.default_rng(seed)
     network = network or Network()
     rollouts, T = job.step_seconds.shape
     start = random.integers(rollouts, size=workers)
-    fewest_steps = max(1, math.ceil(shortest * T))
+    fewest_steps, most_steps = max(1, math.ceil(shortest * T)), round(longest * T)
     clock, collected = 0.0, 0
     for number in range(rounds):
         factor = np.exp(spread * random.normal(size=(workers, 1)) - spread**2 / 2)  # mean 1
-        steps_take = job.step_seconds[(start + number) % rollouts] * factor + job.act_seconds
-        finished = np.cumsum(steps_take, axis=1)  # [W, T]: end of each step
+        played = [job.step_seconds[(start + number + more) % rollouts] for more in range(math.ceil(longest))]
+        steps_take = np.concatenate(played, axis=1)[:, :most_steps] * factor + job.act_seconds
+        finished = np.cumsum(steps_take, axis=1)  # [W, most_steps]: end of each step
         steps = np.full(workers, T)
         if sync_fraction is not None:
             needed = max(1, math.ceil(sync_fraction * workers))
-            preempted = np.partition(finished[:, -1], needed - 1)[needed - 1]
+            preempted = np.partition(finished[:, T - 1], needed - 1)[needed - 1]
             # A worker checks between steps, so it completes the current one.
-            steps = np.clip((finished < preempted).sum(1) + 1, fewest_steps, T)
+            steps = np.clip((finished < preempted).sum(1) + 1, fewest_steps, most_steps)
         times = finished[np.arange(workers), steps - 1]
         clock += times.max() + job.learn_seconds * steps.max() / T
         clock += job.exchange_seconds(network, workers)
@@ -115,6 +121,5 @@ def simulate(
 
 def speed_up(job: Job, workers: int, **options: Any) -> tuple[float, float]:
     """Speed-up over one worker, and the fraction of rollouts collected."""
-    alone = simulate(job, 1, sync_fraction=None, spread=options.get("spread") or 0.0)
     many = simulate(job, workers, **options)
-    return many.steps_per_second / alone.steps_per_second, many.share
+    return many.steps_per_second * job.seconds_alone / job.step_seconds.shape[1], many.share

@@ -46,9 +46,9 @@ class Worker(DDPPOWorker):
         super().make_env()
         self.env = HookedVectorEnv(self.env)
 
-    def _preemption(self, signal):
-        stop = super()._preemption(signal)
-        self.is_preempted = lambda: stop(STEPS)
+    def _preemption(self, finishers):
+        stop = super()._preemption(finishers)
+        self.is_preempted = lambda: stop(STEPS - 1)
         return stop
 
 
@@ -56,7 +56,7 @@ class Worker(DDPPOWorker):
 def algorithm(cluster, make_config):
     """Two workers, shared by the tests that leave them working."""
     config = make_config(BONUS, ENVS, STEPS, max_steps=20).env_runners(env_runner_cls=Worker)
-    config.evaluation(evaluation_duration=3).training(sync_fraction=0.5)
+    config.evaluation(evaluation_duration=3).training(sync_fraction=0.5, longest_rollout=1.5)
     config.collective_timeout_s = config.straggler_timeout_s = 10_000  # recovery must not rely on timeouts
     made = config.build_algo()
     yield made

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import torch.distributed as dist
 
 from bonuslab.algorithms.bonuses.reward.model import IntrinsicModel
 from bonuslab.algorithms.data.finite import NonFinite
@@ -62,3 +65,20 @@ def test_every_kind_of_bonus_trains(make_config, running, bonus):
     results = train(running(config), 2).train()
     assert np.isfinite(results["learners"]["default_policy"]["policy_loss"])
     assert results["bonus"]["bonus/mean"] == 0 if bonus == "none" else results["bonus"]["bonus/mean"] > 0
+
+
+def test_fast_workers_go_on_and_stragglers_stop(make_config, running):
+    config = make_config("none", envs=ENVS, steps=STEPS).training(sync_fraction=0.6, longest_rollout=1.5)
+    worker = running(config.run_serially()).env_runner
+    worker._store = store = dist.HashStore()
+    worker.collectives = SimpleNamespace(size=3)  # two of them must be done
+    assert worker.collect("one").num_steps == 12  # nobody else is
+    assert store.add("one", 0) == 1
+    store.add("two", 1)
+    assert worker.collect("two").num_steps == STEPS
+    store.add("three", 2)
+    assert worker.collect("three").num_steps == STEPS / 4
+    assert store.add("three", 0) == 2
+    worker.config.longest_rollout = 1.0
+    assert worker.collect("four").num_steps == STEPS
+    assert store.add("four", 0) == 1
