@@ -52,7 +52,7 @@ build/typecheck/bonuslab:
 # The packages of the extra `aws` are not installed here; their versions stay.
 constraints: $(READY)  ## write down the versions that are installed now
 	{ $(BIN)/pip list --format=freeze --exclude bonuslab --exclude pip | sed 's/+cpu$$//'; \
-	  grep -E '^(boto3|botocore|jmespath|s3transfer)==' constraints.txt; } | sort -fu > build/constraints.txt
+	  grep -E '^(boto3|botocore|cuda-.*|jmespath|nvidia-.*|s3transfer|triton)==' constraints.txt; } | sort -fu > build/constraints.txt
 	mv build/constraints.txt constraints.txt
 
 clean:  ## remove .venv and everything that can be made again
