@@ -14,7 +14,6 @@ import numpy as np
 from bonuslab.algorithms.rllib.metrics import EVALUATION, RESULTS, SHARE, find, rank
 from bonuslab.platform.board.curves import Curves, plain
 from bonuslab.platform.board.trial_watch import Stamp, TrialWatch, stamp
-from bonuslab.platform.run.results import EPISODES
 from bonuslab.platform.run.rows import STEPS
 
 SPANS = 100
@@ -118,13 +117,10 @@ def spans_of(table: Path, total: int, fewest: int) -> Spans:
     if not len(steps):
         return {}
     span = np.clip(np.ceil(steps * SPANS / total).astype(int) - 1, 0, SPANS - 1)
-    episodes = curves.column(EPISODES)
     found = {}
     for name in filter(_is_result, curves.names):
-        values = curves.column(name)
+        values = curves.result(name, fewest)
         there = np.isfinite(values)
-        if find(name).group == RESULTS and len(episodes):
-            there &= ~(episodes < fewest)
         if there.any():
             counts = np.bincount(span[there], minlength=SPANS)
             known = np.flatnonzero(counts)

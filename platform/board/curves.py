@@ -10,6 +10,7 @@ import numpy as np
 
 from bonuslab.algorithms.rllib.metrics import BOARD, BONUS, LEARNING, RESULTS, find, rank
 from bonuslab.platform.board.large_table import groups, is_large, summarised
+from bonuslab.platform.run.results import EPISODES
 from bonuslab.platform.run.rows import STEPS, RowReader, number
 
 POINTS = 200
@@ -77,8 +78,15 @@ class Curves:
         """All values of a column, NaN where there are none; empty for an unknown one."""
         return _finite(self._values.get(name, array("d")))
 
-    def as_data(self, metric: str, points: int = POINTS) -> dict[str, Any]:
-        """Steps, and for each column with a value: mean, minimum and maximum of each point, and the last value.
+    def result(self, name: str, fewest: int) -> np.ndarray:
+        """A column; results of training are NaN until `fewest` episodes have ended: the first to end are often won."""
+        values, episodes = self.column(name), self.column(EPISODES)
+        if find(name).group == RESULTS and name != EPISODES and len(episodes):
+            values[episodes < fewest] = np.nan
+        return values
+
+    def as_data(self, metric: str, points: int = POINTS, fewest: int = 0) -> dict[str, Any]:
+        """Steps, and for each `result` with a value: mean, minimum and maximum of each point, and the last value.
 
         Minimum and maximum are left out where every point is one row, and columns of a bonus that are 0 throughout.
         """
@@ -89,7 +97,7 @@ class Curves:
         joined = len(starts) < self._rows
         columns = []
         for name in arranged(self._reader.columns, metric):
-            values = _finite(self._values[name])
+            values = self.result(name, fewest)
             there = ~np.isnan(values)
             if not there.any():
                 continue
@@ -101,7 +109,8 @@ class Curves:
             drawn |= {"meaning": about.meaning, "last": plain(values[there][-1:])[0]}
             drawn["mean"] = plain(groups(values, starts)[0])
             if joined:
-                lows, highs = (_finite(bound) for bound in self._bounds.get(name, (values, values)))
+                bounds = (_finite(bound) for bound in self._bounds.get(name, (values, values)))
+                lows, highs = (np.where(there, bound, np.nan) for bound in bounds)
                 drawn |= {
                     "low": plain(np.fmin.reduceat(lows, starts)),
                     "high": plain(np.fmax.reduceat(highs, starts)),

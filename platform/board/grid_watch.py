@@ -118,7 +118,8 @@ class GridWatch:
             self._forget()
             metric = metric_of(self.description)
             for trial in self.description.trials:
-                self._trials[trial.id] = TrialWatch(self.folder.trial(trial.id), metric)
+                fewest = fewest_episodes(trial.hyperparameters)
+                self._trials[trial.id] = TrialWatch(self.folder.trial(trial.id), metric, fewest)
         return self.description
 
     def _summed(self, description: GridDescription) -> dict[str, Any]:

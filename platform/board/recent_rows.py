@@ -6,6 +6,8 @@ import math
 from collections import deque
 from pathlib import Path
 
+from bonuslab.algorithms.rllib.metrics import RESULTS, find
+from bonuslab.platform.run.results import EPISODES
 from bonuslab.platform.run.rows import STEPS, Row, RowReader, number
 
 RECENT_SHARE = 0.1
@@ -19,12 +21,16 @@ EVALUATION = "evaluation/"
 
 
 class RecentRows:
-    """Present values of a few columns. Evaluations: the last one; others: the mean over the last tenth of the steps."""
+    """Present values of a few columns. Evaluations: the last one; others: the mean over the last tenth of the steps.
 
-    def __init__(self, path: Path, columns: tuple[str, ...]) -> None:
+    Results of training have none before `fewest` episodes have ended: the first to end are the shortest, often won.
+    """
+
+    def __init__(self, path: Path, columns: tuple[str, ...], fewest: int = 0) -> None:
         self._path = path
         self._reader = RowReader(path)
-        self._columns = (STEPS, *columns)
+        self._columns = (STEPS, EPISODES, *columns)
+        self._fewest = {name: fewest for name in columns if find(name).group == RESULTS}
         self._clear()
 
     def _clear(self) -> None:
@@ -54,7 +60,8 @@ class RecentRows:
         """The present value of one of the columns."""
         if column.startswith(EVALUATION):
             return self._last.get(column)
-        values = [row[column] for row in self._rows if column in row]
+        fewest = self._fewest.get(column, 0)
+        values = [row[column] for row in self._rows if column in row and row.get(EPISODES, math.inf) >= fewest]
         return sum(values) / len(values) if values else None
 
     def _add(self, rows: list[list[str]]) -> None:

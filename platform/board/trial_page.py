@@ -14,6 +14,7 @@ from bonuslab.platform.board.links import mlflow_run, web_address
 from bonuslab.platform.board.trial_watch import TrialWatch, stamp
 from bonuslab.platform.run.folder import GridDescription, TrialDescription
 from bonuslab.platform.run.redaction import redacted
+from bonuslab.platform.run.results import fewest_episodes
 from bonuslab.platform.tracking.store import DATABASE, OPTION
 
 LABELS = ("task", "contexts", "bonus", "scope", "seed", "variant", "suite")
@@ -49,7 +50,7 @@ class TrialPages:
             "video": None if video is None else video[2],
             "mlflow": self._mlflow(grid, watch),
             "ray": web_address(grid.options.get("ray_dashboard")),
-            "curves": self._curves_of(watch.folder.progress, metric_of(grid)),
+            "curves": self._curves_of(watch.folder.progress, metric_of(grid), fewest_episodes(trial.hyperparameters)),
         }
 
     def _mlflow(self, grid: GridDescription, watch: TrialWatch) -> dict[str, str]:
@@ -59,7 +60,7 @@ class TrialPages:
             return {}
         return mlflow_run(watch.folder.tracking_file, store, self._mlflow_ui or web_address(store))
 
-    def _curves_of(self, path: Path, metric: str) -> dict[str, Any]:
+    def _curves_of(self, path: Path, metric: str, fewest: int) -> dict[str, Any]:
         with self._lock:
             curves = self._curves.pop(path, None) or Curves(path)
             self._curves[path] = curves
@@ -67,7 +68,7 @@ class TrialPages:
                 self._curves.popitem(last=False)
             if stamp(path) is not None:
                 curves.refresh()
-            return curves.as_data(metric)
+            return curves.as_data(metric, fewest=fewest)
 
 
 def _traceback(file: Path) -> str:

@@ -38,7 +38,8 @@ def stamp(path: Path | str) -> Stamp:
 class TrialWatch:
     """State and present metrics of one trial."""
 
-    def __init__(self, folder: TrialFolder, metric: str) -> None:
+    def __init__(self, folder: TrialFolder, metric: str, fewest: int = 0) -> None:
+        """`fewest` episodes must have ended before results of training are shown."""
         self.folder = folder
         self.state = TrialState()
         self.problem = ""
@@ -47,7 +48,7 @@ class TrialWatch:
         """Recent environment steps per second, or else the mean."""
         # Until a trial has the grid's metric, the nearest it has.
         self._headlines = tuple(dict.fromkeys((metric, WINS, RETURN)))
-        self._rows = RecentRows(folder.progress, tuple(dict.fromkeys((metric, WINS, RETURN, SPEED))))
+        self._rows = RecentRows(folder.progress, tuple(dict.fromkeys((metric, WINS, RETURN, SPEED))), fewest)
         # Strings, because building a Path costs more than a stat.
         self._state_file, self._progress = str(folder.state_file), str(folder.progress)
         self._folders = (str(folder.path), str(folder.path.parent))

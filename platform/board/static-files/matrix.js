@@ -12,6 +12,7 @@ export const VIEWS = {
 };
 
 const ROOMY_PIXELS = 62;
+const remaining = (cell) => (cell.left === null ? "starting" : `${duration(cell.left)} left`);
 const SUB_TEXT = { waiting: "waiting", finished: "done", failed: "failed", unreadable: "damaged" };
 
 export class Matrix {
@@ -135,8 +136,8 @@ export class Matrix {
     button.style.setProperty("--share", `${(100 * cell.share).toFixed(1)}%`);
     const marks = { failed: "✕", unreadable: "?" };
     setText(button.children[0], marks[cell.status] ?? (known ? view.text(value) : ""));
-    const left = cell.status === "running" && !this.interrupted ? `${duration(cell.left)} left` : SUB_TEXT[cell.status];
-    setText(button.children[1], left ?? "stopped");
+    const running = cell.status === "running" && !this.interrupted;
+    setText(button.children[1], (running ? remaining(cell) : SUB_TEXT[cell.status]) ?? "stopped");
     const text = this.describe(cell, button);
     setAttribute(button, "aria-label", text);
     setAttribute(button, "title", text);
@@ -149,7 +150,7 @@ export class Matrix {
     if (begun(cell) && cell.status !== "finished") parts.push(percent(cell.share));
     if (cell.metric !== null) parts.push(`${cell.label} ${number(cell.metric)}`);
     if (cell.return !== null && cell.column !== "episode_return") parts.push(`return ${number(cell.return)}`);
-    if (cell.status === "running" && !this.interrupted) parts.push(`${duration(cell.left)} left`);
+    if (cell.status === "running" && !this.interrupted) parts.push(remaining(cell));
     if (cell.error) parts.push(cell.error);
     return parts.join(", ");
   }

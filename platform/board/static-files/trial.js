@@ -64,7 +64,7 @@ export class TrialView {
       ["status", cell.share > 0 && cell.share < 1 ? `${STATUS_TEXT[status]} at ${percent(cell.share)}` : STATUS_TEXT[status]],
       [cell.label, number(cell.metric)],
       ...(cell.column === "episode_return" ? [] : [["return", number(cell.return)]]),
-      ["steps", cell.total ? `${short(cell.steps)} of ${short(cell.total)}` : short(cell.steps)],
+      ["steps", cell.steps < cell.total ? `${short(cell.steps)} of ${short(cell.total)}` : short(cell.steps)],
       ["speed", cell.speed ? `${short(cell.speed)} steps/s` : "–"],
       status === "running" ? ["time left", duration(cell.left)] : ["time spent", duration(cell.seconds)],
     ];

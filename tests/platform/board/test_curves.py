@@ -42,6 +42,26 @@ def test_points_are_means_lows_and_highs_of_equal_groups(tmp_path: Path) -> None
     json.dumps(data, allow_nan=False)
 
 
+def test_the_first_episodes_to_end_are_not_shown_as_results(tmp_path: Path) -> None:
+    path = tmp_path / "progress.csv"
+    table, curves = RowWriter(path), Curves(path)
+    recent = RecentRows(path, ("win_rate", "env_steps_per_second"), fewest=20)
+    table.append({"env_steps": 10, "win_rate": 1.0, "episodes": 3, "env_steps_per_second": 5.0})
+    curves.refresh()
+    recent.refresh()
+    assert {column["name"] for column in curves.as_data("win_rate", fewest=20)["columns"]} == {
+        "episodes",
+        "env_steps_per_second",
+    }
+    assert (recent.value("win_rate"), recent.value("env_steps_per_second")) == (None, 5.0)
+    table.append({"env_steps": 20, "win_rate": 0.25, "episodes": 21, "env_steps_per_second": 5.0})
+    curves.refresh()
+    recent.refresh()
+    columns = {column["name"]: column for column in curves.as_data("win_rate", fewest=20)["columns"]}
+    assert (columns["win_rate"]["mean"], columns["episodes"]["mean"]) == ([None, 0.25], [3, 21])
+    assert recent.value("win_rate") == 0.25
+
+
 def test_few_rows_are_drawn_unchanged_and_more_are_added(tmp_path: Path) -> None:
     path = tmp_path / "progress.csv"
     curves = Curves(path)
