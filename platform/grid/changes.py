@@ -9,7 +9,7 @@ from typing import Any
 
 from bonuslab.algorithms.data.small_files import DamagedFile
 from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription
-from bonuslab.platform.run.versions import this_code
+from bonuslab.platform.run.versions import own_code, this_code
 
 MAX_NAMES = 4
 """Trials named per line."""
@@ -68,16 +68,19 @@ def compare(folder: GridFolder, wanted: GridDescription) -> Changes:
 
 
 def other_code(folder: GridFolder, changes: Changes, wanted: GridDescription) -> list[str]:
-    """`code: before → now`, if results of other code would be mixed with those of trials that are still to run."""
+    """`code: before → now`, if results of other code would be mixed with those of trials that are still to run.
+
+    Where nothing is left to train, another version of bonuslab changes nothing, but the user's own code still does.
+    """
     states = {trial.id: folder.trial(trial.id).state() for trial in wanted.trials if trial.id not in changes.changed}
-    if not changes.changed and all(state.status == "finished" for state in states.values()):
-        return []
+    finished = not changes.changed and all(state.status == "finished" for state in states.values())
     found = {
         (states[trial.id].code, this_code(trial.config))
         for trial in wanted.trials
         if trial.id in states and states[trial.id].env_steps and states[trial.id].code
     }
-    return [f"  code     {before} → {now}" for before, now in sorted(found) if before != now]
+    same = own_code if finished else str
+    return [f"  code     {before} → {now}" for before, now in sorted(found) if same(before) != same(now)]
 
 
 def differences(

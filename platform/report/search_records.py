@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from bonuslab.algorithms.data.small_files import DamagedFile
+from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.report.comparison import LAST_SHARE
 from bonuslab.platform.report.tables import csv_text
 from bonuslab.platform.report.trial_results import RETURN, WIN_RATE
-from bonuslab.platform.run.folder import GridDescription, GridFolder
+from bonuslab.platform.run.folder import GRID_FILE, GridDescription, GridFolder
 from bonuslab.platform.run.rows import STEPS, Row, read_rows
 
 CPU_SECONDS = "cpu_seconds"
@@ -142,6 +144,16 @@ def is_search(description: GridDescription) -> bool:
 
 def read_search(folder: GridFolder) -> SearchRecord:
     """Everything that a search has tried so far."""
+    try:
+        return _read_search(folder)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        reason = f"its search is incomplete ({type(error).__name__}: {error})"
+        raise DamagedFile(f"{folder.path / GRID_FILE} cannot be read: {reason}") from error
+
+
+def _read_search(folder: GridFolder) -> SearchRecord:
     description = folder.description()
     metric = description.options[OPTION]["metric"]
     found: dict[tuple[Place, int], Sample] = {}

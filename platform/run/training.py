@@ -170,7 +170,8 @@ class Training:
 def read_checkpoint_rows(folder: Path) -> list[Row]:
     """The rows in a verified checkpoint."""
     rows = read_json(folder / ROWS_FILE)
-    if not fits(rows, list[dict[str, Any]]) or not all(fits(row.get(STEPS), int | float) for row in rows):
+    whole = fits(rows, list[dict[str, Any]]) and all(fits(row.get(STEPS), float) for row in rows)
+    if not whole or not all(isinstance(cell, int | float) for row in rows for cell in row.values()):
         raise DamagedFile(f"{folder / ROWS_FILE} cannot be read: it has no rows")
     return rows
 

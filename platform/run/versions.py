@@ -17,6 +17,7 @@ from bonuslab.envs.origin import codes_of
 
 BUILT_FROM = "BONUSLAB_COMMIT"
 """Environment variable set by deploy/Dockerfile."""
+_OWN = " with own code "
 PACKAGES = ("bonuslab", "ray", "torch", "numpy", "gymnasium", "nle", "minihack")
 
 
@@ -49,8 +50,13 @@ def this_code(config: Mapping[str, Any]) -> str:
     names = f"{config['task']} {config['bonus']} {config['hyperparameters']}"
     used = [(slot, KINDS[slot.kind].definition(entry)) for slot, entry in user_entries().items() if slot.name in names]
     sources = sorted((slot.kind, slot.name, _source(inspect.unwrap(definition))) for slot, definition in used)
-    own = f" with own code {hashlib.sha256(repr(sources).encode()).hexdigest()[:12]}" if sources else ""
+    own = f"{_OWN}{hashlib.sha256(repr(sources).encode()).hexdigest()[:12]}" if sources else ""
     return f"{_package()}{own}"
+
+
+def own_code(code: str) -> str:
+    """The part of `this_code` that stands for the user's own code; empty if there is none."""
+    return code.partition(_OWN)[2]
 
 
 @cache

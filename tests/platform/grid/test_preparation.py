@@ -179,6 +179,15 @@ def test_other_code_is_not_mixed_in_without_consent(trained: Path, monkeypatch: 
     claim(trained, wanted(seeds=[0, 1, 2]))
 
 
+def test_an_edited_bonus_does_not_pass_for_the_one_of_a_finished_grid(trained: Path) -> None:
+    for trial in GridFolder(trained).trials():
+        replace(trial.state(), status="finished", code="bonuslab 0.1 at abc with own code 123").write(trial.state_file)
+    with pytest.raises(
+        InvalidInput, match=r"is of different code:\n  code     bonuslab 0\.1 at abc with own code 123 →"
+    ):
+        ClaimedFolder(trained, wanted(), False, False)
+
+
 def test_the_users_own_definitions_are_part_of_the_code(fresh_registries: None) -> None:
     about: dict[str, Any] = {"task": "KeyRoom-S5", "hyperparameters": {}}
 
