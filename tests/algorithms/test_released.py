@@ -1,7 +1,8 @@
 """What the authors' released programs do, fact by fact, asserted on our presets, networks and bonuses.
 
-Sources are files of facebookresearch/e3b: `models.py`, `utils.py`, `losses.py` and `algos/…` under e3b_minihack/src,
-`resnet_policy.py`, `…_trainer.py` and `ppo.py` under habitat-lab/habitat_baselines/rl; and of
+Sources are files of facebookresearch/e3b: `models.py`, `utils.py`, `losses.py` and `algos/…` under
+minihack/torchbeast/src, `sweep_slurm_icml_2023.py` beside it, `resnet_policy.py`, `…_trainer.py` and `ppo.py` under
+habitat-lab/habitat_baselines/rl, `ddppo_pointnav_hm3d.yaml` under habitat-lab/habitat_baselines/config/pointnav; and of
 jcwleo/random-network-distillation-pytorch. All code here is our own, written from the facts.
 """
 
@@ -53,11 +54,13 @@ def fragments(*lengths: int, seed: int = 0, envs: int = 3) -> list[Fragment]:
 
 
 def test_minihack_numbers() -> None:
-    # sweep_slurm.py, arguments.py, losses.py: 8 unrolls of 80, V-trace clips 1, total reward clipped to 1, no annealing
+    # sweep_slurm_icml_2023.py, arguments.py: 8 unrolls of 80, V-trace clips 1, total reward clipped to 1, no annealing
     assert (PAPER.rollout_fragment_length, PAPER.num_envs_per_env_runner) == (80, 8)
     assert (PAPER.vtrace_clip_rho_threshold, PAPER.vtrace_clip_c_threshold, PAPER.lambda_) == (1, 1, 1)
     assert (PAPER.reward_clip, PAPER.grad_clip, PAPER.bonus_grad_clip) == (1, 40, 40)
     assert (PAPER.vf_loss_coeff, PAPER.entropy_coeff, PAPER.optimiser, PAPER.lr) == (0.5, 0.005, "rmsprop", 1e-4)
+    assert (PAPER.rmsprop_smoothing, PAPER.rmsprop_momentum, PAPER.rmsprop_epsilon) == (0.99, 0, 1e-5)
+    assert (PAPER.gamma, PAPER.total_env_steps) == (0.99, 50_000_000)
     assert (PAPER.num_epochs, PAPER.num_minibatches, PAPER.bonus_updates) == (1, 1, 1)
     assert (PAPER.normalise, PAPER.normalise_at, PAPER.coefficient) == ("reference", "combined", 1)
     assert (PAPER.network, PAPER.bonus_network, PAPER.bonus_variant) == ("paper", None, "minihack")
@@ -100,14 +103,14 @@ def test_minihack_loss() -> None:
 
 
 def test_the_sum_of_both_rewards_is_clipped() -> None:
-    # algos/e3b.py: clamp of extrinsic + intrinsic reward
+    # algos/e3b_noveld.py: clamp of extrinsic + intrinsic reward
     total = total_reward(np.array([0.5, -3.0, 0.25]), np.array([2.0, 0.0, 0.5]), PAPER.reward_clip)
     np.testing.assert_array_equal(total, [1.0, -1.0, 0.75])
 
 
 @pytest.mark.parametrize("envs", [8, 32])
 def test_the_divisor_of_the_bonus(envs: int) -> None:
-    # utils.py: the sum of T × 8 values counts as T; batches are 8 unrolls, however many envs there are
+    # models.py: the sum of T × 8 values counts as T; batches are 8 unrolls, however many envs there are
     values = np.random.default_rng(0).exponential(size=(80, envs))
     running = make_normaliser(PAPER.normalise)
     running.update(np.tile(values[:, :8], envs // 8))
@@ -126,7 +129,7 @@ def test_a_finite_set_of_contexts_is_drawn_once_and_sampled_uniformly() -> None:
 
 
 def test_task_suites() -> None:
-    # paper, appendix; sweep_slurm.py
+    # paper, appendix; sweep_slurm_icml_2023.py
     paper, released = ({task.name for task in suites[name]} for name in ("paper16", "released16"))
     assert len(paper) == len(released) == 16
     assert {name.split("-", 1)[1] for name in paper - released} == {"MultiRoom-N10-v0", "MultiRoom-N10-Lava-v0"}
@@ -136,14 +139,18 @@ def test_task_suites() -> None:
 
 
 def test_habitat_numbers() -> None:
-    # e3b_trainer.py, ppo.py: bonus unnormalised, PPO's clip and learning rate for the bonus networks, no bootstrap
+    # ddppo_pointnav_hm3d.yaml, e3b_trainer.py: bonus unnormalised, PPO's clip and learning rate for the bonus networks
+    assert (HABITAT.rollout_fragment_length, HABITAT.num_epochs, HABITAT.num_minibatches) == (128, 2, 2)
+    assert (HABITAT.gamma, HABITAT.lambda_, HABITAT.adam_epsilon, HABITAT.vf_loss_coeff) == (0.99, 0.95, 1e-5, 0.5)
+    assert not HABITAT.normalise_advantages
     assert (HABITAT.normalise, HABITAT.reward_clip, HABITAT.num_values) == ("none", None, 1)
     assert (HABITAT.grad_clip, HABITAT.bonus_grad_clip, HABITAT.lr, HABITAT.optimiser) == (0.2, 0.2, 2.5e-4, "adam")
     assert (HABITAT.clip_param, HABITAT.vf_clip_param) == (0.2, 0.2)
-    assert (HABITAT.num_envs_per_env_runner, HABITAT.sync_fraction, HABITAT.shortest_rollout) == (4, 0.6, 0.25)
+    assert (HABITAT.num_envs_per_env_runner, HABITAT.sync_fraction) == (4, 0.6)
+    assert (HABITAT.shortest_rollout, HABITAT.longest_rollout) == (0.25, 1)  # stragglers stop, fast workers wait
     assert (HABITAT.network, HABITAT.bonus_network, HABITAT.bonus_variant) == ("resnet50", "resnet50-bonus", "habitat")
     assert not HABITAT.bootstrap_truncated
-    # where the released script differs from the paper's table (0.01, 5e-6, 0), the table counts
+    # where the released scripts differ from the paper's tables (E3B: 0.01, 5e-6, 0), the tables count
     assert (HABITAT.coefficient, HABITAT.entropy_coeff, HABITAT.bonus_updates) == (0.1, 5e-5, 3)
     check_settings("Apartments", contexts="inf", stop_ends_episode=True)  # as released; by default stop is a no-op
 
@@ -154,6 +161,7 @@ def test_montezuma_numbers() -> None:
     assert (MONTEZUMA.gamma, MONTEZUMA.intrinsic_gamma, MONTEZUMA.lambda_) == (0.999, 0.99, 0.95)
     assert (MONTEZUMA.extrinsic_advantage_coeff, MONTEZUMA.intrinsic_advantage_coeff) == (2, 1)
     assert (MONTEZUMA.num_values, MONTEZUMA.intrinsic_episodic, MONTEZUMA.normalise) == (2, False, "return")
+    assert (MONTEZUMA.num_epochs, MONTEZUMA.clip_param, MONTEZUMA.vf_clip_param) == (4, 0.1, None)
     assert (MONTEZUMA.reward_clip, MONTEZUMA.warm_up_steps, MONTEZUMA.lr) == (1, 50 * 128, 1e-4)
     assert not MONTEZUMA.bootstrap_truncated  # envs.py: MaxStepPerEpisode is `done`
     # 4 epochs of 4 minibatches, each on a random quarter: 16 updates on a sixteenth of the states
@@ -211,7 +219,7 @@ PARAMETERS = [
     ("noveld_alone", "minihack", {"networks": "shared", "episodic": True, "c": 0.1}),
     ("agac", "minihack", {"learning_rate": 3e-5, "loss_coefficient": 4e-5}),  # paper, table AGAC
     ("rnd", "minihack", {"networks": "shared", "optimiser": "adam", "learning_rate": 1e-4, "convention": "reference"}),
-    # algos/e3b.py
+    # algos/e3b_noveld.py
     ("e3b", "minihack", {"convention": "reference", "learning_rate": 1e-4, "ridge": 0.1}),
     # utils.py, the actors' loop
     ("count.global", "minihack", {"convention": "released", "count_scope": "runner"}),

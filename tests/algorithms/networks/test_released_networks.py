@@ -124,7 +124,7 @@ def linear_sizes(module: nn.Module) -> list[tuple[int, int]]:
 
 
 def test_minihack_bonus_networks() -> None:
-    # algos/e3b_noveld.py: φ is the policy's encoder without LSTM; algos/bebold.py, models.py: heads on one frozen encoder
+    # algos/e3b_noveld.py: φ is the policy's encoder without LSTM; algos/bebold.py: heads on one frozen encoder
     setting = Setting(OBSERVATION_SPACE, 8, network=PAPER.values.network, variant=PAPER.values.bonus_variant)
     e3b, rnd = (parse(name).build(setting) for name in ("e3b", "rnd"))
     assert e3b.model.size == rnd._model._encoder.size == 1024  # so E3B's matrix is 1024 × 1024
