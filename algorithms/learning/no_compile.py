@@ -39,7 +39,10 @@ class RMSprop(Untraced, torch.optim.RMSprop):
 
 @contextmanager
 def no_inductor() -> Iterator[None]:
-    """Within this context, `torch.use_deterministic_algorithms`, which RLlib calls, does not import torch._inductor."""
+    """Within this context, `torch.use_deterministic_algorithms`, which RLlib calls, does not import torch._inductor.
+
+    Nor does it fill new tensors with NaN, which finds reads of uninitialised memory and takes time.
+    """
     original = torch.use_deterministic_algorithms
 
     def use(mode: bool, *, warn_only: bool = False) -> None:
@@ -48,6 +51,7 @@ def no_inductor() -> Iterator[None]:
         else:
             os.environ["TORCHINDUCTOR_DETERMINISTIC"] = str(int(mode))  # read when it is imported
             torch.set_deterministic_debug_mode((1 if warn_only else 2) if mode else 0)
+        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
 
     torch.use_deterministic_algorithms = use
     try:
