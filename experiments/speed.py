@@ -92,8 +92,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             parser.error(f"--write: {error}")
 
     chosen = {part: _options(part, arguments, against) for part in parts}
-    for part, options in chosen.items():
-        if not options:
+    for part, calls in chosen.items():
+        if not calls:
             parser.error(f"--case: no case of {part} contains {arguments.case!r}")
     if against or {"time-to-solve", "curves"}.intersection(parts):
         try:
