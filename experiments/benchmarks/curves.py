@@ -43,8 +43,8 @@ def run(case: str, quick: bool, against: str | None = None) -> list[Measurement]
                 announce(f"  {SIDES[side]}: won in each third " + ", ".join(f"{share:.1%}" for share in thirds))
                 won[side].append(float(thirds[-1]))
     title = f"won in the last third of {num_steps:,} steps, same network, {case}; peer: {against or BASELINE}"
-    ours, peer = (100 * float(np.mean(shares)) for shares in won)
-    return [Measurement(title, ours, peer, "% of episodes", True)]
+    ours, theirs = (100 * float(np.mean(shares)) for shares in won)
+    return [Measurement(title, ours, theirs, "% of episodes", True)]
 
 
 def _curve(settings: dict[str, Any], num_steps: int, folder: Path | None) -> list[float]:
