@@ -136,11 +136,10 @@ class ReplayedVectorEnv(ABC):
                 if episode.status != "running":
                     finished.append(self._finished(env_index))
                     (truncated if self._is_truncated(episode) else terminated)[env_index] = True
-                    self._begin(env_index)
-        except EnvError:
-            raise
         except Exception as error:
             raise self._error(env_index, error) from error
+        for ended in finished:
+            self._begin(ended.env_index)
         return VectorStep(
             write_out(self._observations, out), np.array(rewards, np.float32), terminated, truncated, finished
         )

@@ -78,9 +78,12 @@ class GymEpisode:
             raise EnvError(f"step() of {self._name} must return (observation, reward, terminated, truncated, info)")
         observation, reward, terminated, truncated, info = result
         self._observations.write(observation, self.env, self.observation)
-        value = float(reward)
+        try:
+            value = float(reward)
+        except (TypeError, ValueError):
+            value = math.nan
         if not math.isfinite(value):
-            raise EnvError(f"{self._name} returned the reward {value}")
+            raise EnvError(f"{self._name} returned the reward {reward}")
         self._taken.append(action)
         self.total_reward += value
         if terminated or truncated:

@@ -108,6 +108,7 @@ def test_wrong_observations_are_named_before_the_first_step(space: Any, observat
     ("result", "message"),
     [
         ((np.zeros(3, np.float32), float("nan"), False, False, {}), "returned the reward nan"),
+        ((np.zeros(3, np.float32), None, False, False, {}), "returned the reward None"),
         ((np.zeros(3, np.float32), 0.0, False, {}), r"must return \(observation, reward, terminated"),
     ],
 )
@@ -118,6 +119,19 @@ def test_wrong_steps_are_named(result: Any, message: str) -> None:
 
     with pytest.raises(EnvError, match=rf"WrongStepEnv.*{message}"):
         catalogue.make_vector_env(WrongStepEnv, 2)
+
+
+def test_a_wrong_step_later_on_names_the_env_and_its_context() -> None:
+    class LateEnv(VectorEnv):
+        def observation(self) -> Any:
+            return np.full(3, np.nan if self.steps == 30 else 0, np.float32)
+
+    envs = catalogue.make_vector_env(LateEnv, 2)
+    envs.reset()
+    for _ in range(29):
+        envs.step([0, 0])
+    with pytest.raises(EnvError, match=r"contains NaN or infinity \(env 0 of 2, context \d+\)"):
+        envs.step([0, 0])
 
 
 def test_a_reset_of_the_old_api_is_named() -> None:
