@@ -66,10 +66,10 @@ class Relay:
             folder = unpack(data, scratch / "checkpoint")
             return CheckpointStore(self._locations.of(trial)).save(steps, folder, last)
 
-    def newest_checkpoint(self, trial: str) -> tuple[str, bytes, list[str]]:
+    def newest_checkpoint(self, trial: str, owned: bool) -> tuple[str, bytes, list[str]]:
         """Name and content of the newest intact checkpoint (empty if none), and problems with newer ones."""
         with scratch_folder() as scratch:
-            folder, problems = CheckpointStore(self._locations.of(trial)).newest(scratch)
+            folder, problems = CheckpointStore(self._locations.of(trial)).newest(scratch, owned)
             return ("", b"", problems) if folder is None else (folder.name, pack(folder), problems)
 
     def save_pictures(self, trial: str, pictures: dict[str, bytes]) -> None:
@@ -89,9 +89,9 @@ class RelayedCheckpoints:
         """See `Checkpoints`."""
         return ray.get(self._relay.save_checkpoint.remote(self._trial, steps, pack(folder), last))
 
-    def newest(self, scratch: Path) -> tuple[Path | None, list[str]]:
+    def newest(self, scratch: Path, owned: bool = False) -> tuple[Path | None, list[str]]:
         """See `Checkpoints`."""
-        name, data, problems = ray.get(self._relay.newest_checkpoint.remote(self._trial))
+        name, data, problems = ray.get(self._relay.newest_checkpoint.remote(self._trial, owned))
         return (unpack(data, scratch / name) if name else None), problems
 
 

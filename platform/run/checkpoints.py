@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
 import tarfile
 import warnings
@@ -16,10 +17,12 @@ from bonuslab.algorithms.learning.checkpoint import MANIFEST, DamagedCheckpoint,
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.run.find import Found
 from bonuslab.platform.run.redaction import redacted
+from bonuslab.platform.run.state import set_aside
 
 KEPT_CHECKPOINTS = 2
 """Of a running trial: the newest, and the one before in case the newest is damaged."""
 _NAME = "checkpoint_{:012d}"
+_A_NAME = re.compile(r"checkpoint_\d{12,}")
 
 
 class Checkpoints(Protocol):
@@ -28,8 +31,11 @@ class Checkpoints(Protocol):
     def save(self, steps: int, folder: Path, last: bool) -> list[str]:
         """Store a sealed checkpoint; returns the locations of all checkpoints, oldest first."""
 
-    def newest(self, scratch: Path) -> tuple[Path | None, list[str]]:
-        """The newest intact checkpoint as a local folder (in `scratch` if remote), and problems with newer ones."""
+    def newest(self, scratch: Path, owned: bool = False) -> tuple[Path | None, list[str]]:
+        """The newest intact checkpoint as a local folder (in `scratch` if remote), and problems with newer ones.
+
+        Whoever trains on owns them: damaged ones on a disk are renamed, so that nothing overwrites or deletes them.
+        """
 
 
 class CheckpointStore:
@@ -51,13 +57,13 @@ class CheckpointStore:
         fs.copy_files(str(folder), target, destination_filesystem=self._files)
         fs.copy_files(str(manifest), f"{target}/{MANIFEST}", destination_filesystem=self._files)
         shutil.move(manifest, folder / MANIFEST)
-        names = self._names()
-        kept = names[-(1 if last else KEPT_CHECKPOINTS) :]
-        for old in names[: -len(kept)]:
+        older = [one for one in self._names() if one <= name]  # newer ones were refused; they must not displace this
+        kept = older[-(1 if last else KEPT_CHECKPOINTS) :]
+        for old in older[: -len(kept)]:
             self._files.delete_dir(f"{self._root}/{old}")
         return [f"{self._shown}/{name}" for name in kept]
 
-    def newest(self, scratch: Path = Path()) -> tuple[Path | None, list[str]]:
+    def newest(self, scratch: Path = Path(), owned: bool = False) -> tuple[Path | None, list[str]]:
         """See `Checkpoints`. Local checkpoints are used in place."""
         problems: list[str] = []
         for name in reversed(self._names()):
@@ -66,13 +72,16 @@ class CheckpointStore:
                 verify(folder)
             except (DamagedCheckpoint, OSError) as error:
                 problems.append(f"{error} ({self._shown}/{name})")
+                place = Path(self._root, name)
+                if owned and self._local and isinstance(error, DamagedCheckpoint) and (place / MANIFEST).exists():
+                    problems[-1] += f"; it is now {set_aside(place)}"
             else:
                 return folder, problems
         return None, problems
 
     def _names(self) -> list[str]:
         found = self._files.get_file_info(fs.FileSelector(self._root, allow_not_found=True))
-        return sorted(info.base_name for info in found if info.base_name.startswith("checkpoint_"))
+        return sorted(info.base_name for info in found if _A_NAME.fullmatch(info.base_name))
 
     def kept(self) -> list[str]:
         """The locations of all checkpoints, oldest first."""

@@ -104,7 +104,7 @@ class Training:
 
     def _restore(self) -> None:
         with scratch_folder() as scratch:
-            folder, self._report.notes = self._checkpoints.newest(scratch)
+            folder, self._report.notes = self._checkpoints.newest(scratch, owned=True)
             if folder is not None:
                 self.algorithm.restore_from_path(folder.resolve(), trust=self._trust)
                 self._rows = read_checkpoint_rows(folder)

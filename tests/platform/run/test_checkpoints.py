@@ -44,6 +44,23 @@ def test_a_damaged_one_is_passed_over_with_a_word(tmp_path: Path) -> None:
     assert content(folder) == "at 1"
     assert len(problems) == 1
     assert "weights does not match" in problems[0]
+    store.save(1, sealed(tmp_path / "again", "at 1 again"), last=False)
+    folder, problems = store.newest(tmp_path, owned=True)
+    assert content(folder) == "at 1 again"
+    assert problems[0].endswith("it is now checkpoint_000000000002.damaged")
+    store.save(2, sealed(tmp_path / "last", "the end"), last=True)
+    assert content(tmp_path / "store" / "checkpoint_000000000002.damaged") == "torn"
+    assert len(list((tmp_path / "store").iterdir())) == 2
+
+
+def test_damaged_ones_never_displace_a_new_one(tmp_path: Path) -> None:
+    store = CheckpointStore(f"file://{tmp_path}/store")
+    for steps in (3, 4):
+        store.save(steps, sealed(tmp_path / str(steps), "dead"), last=False)
+        (tmp_path / "store" / f"checkpoint_00000000000{steps}" / "part" / "weights").write_text("torn")
+    kept = store.save(1, sealed(tmp_path / "1", "alive"), last=False)
+    assert [Path(place).name for place in kept] == ["checkpoint_000000000001"]
+    assert content(store.newest(tmp_path / "fetched")[0]) == "alive"
 
 
 def test_one_whose_writing_was_cut_short_is_passed_over(tmp_path: Path) -> None:
