@@ -156,6 +156,8 @@ def read_search(folder: GridFolder) -> SearchRecord:
 def _read_search(folder: GridFolder) -> SearchRecord:
     description = folder.description()
     metric = description.options[OPTION]["metric"]
+    if not isinstance(metric, str):
+        raise ValueError(f"its metric is {metric!r}")
     found: dict[tuple[Place, int], Sample] = {}
     for trial in description.trials:
         labels, state = trial.labels, folder.trial(trial.id).state()

@@ -17,7 +17,13 @@ from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.run.config import Config, parse_env_setting, parse_setting
 
 ALL = [(algorithm, name) for algorithm in ALGORITHMS for name in types_of(find(algorithm).hyperparameters)]
-OTHER_TEXTS = {"network": "mlp", "bonus_network": "small", "num_minibatches": "2", "num_values": "2"}
+OTHER_TEXTS = {
+    "network": "mlp",
+    "bonus_network": "small",
+    "num_minibatches": "2",
+    "num_values": "2",
+    "longest_rollout": "1.5",
+}
 
 
 def other_text(algorithm: str, name: str) -> str:

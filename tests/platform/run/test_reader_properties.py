@@ -208,7 +208,7 @@ def grid(tmp_path_factory: pytest.TempPathFactory, write_sample_grid: Callable[.
 
 @settings(max_examples=200)
 @given(st.data())
-def test_a_description_is_whole_or_refused(data: st.DataObject, grid: GridFolder) -> None:
+def test_a_description_is_whole_or_refused(grid: GridFolder, data: st.DataObject) -> None:
     for name in (GRID_FILE, TRIAL_FILE):
         source = grid.path / name if name == GRID_FILE else grid.trials()[0].path / name
         with folder() as place:
@@ -229,7 +229,7 @@ SEARCH = {"metric": "win_rate", "seeds": [7], "samples": 2}
 
 @settings(max_examples=200)
 @given(st.data())
-def test_a_search_is_whole_or_refused(data: st.DataObject, grid: GridFolder) -> None:
+def test_a_search_is_whole_or_refused(grid: GridFolder, data: st.DataObject) -> None:
     values = json.loads((grid.path / GRID_FILE).read_text())
     values["options"]["search"] = SEARCH
     for trial in values["trials"]:
