@@ -7,7 +7,8 @@ early, it is run again as it was. The finished grid is checked (`chaos_checks.py
 fault stay as they were; rows have no gap and no duplicate, in the trial's file and in MLflow; no process, no shared
 memory and no temporary file remains; nothing hangs for longer than `HANGS_SECONDS` (`chaos_command.py`). Prints a table
 of what was tried and what survived; exits with status 1 if anything was lost. With `--out`, adds a line per grid to
-chaos.csv there and keeps the output of grids that lost something.
+chaos.csv there, keeps the output and folder of grids that lost something, and prints the table of all lines there: with
+another seed each time, 100 faults may take several sittings.
 
 Grids resume only on the code they began with: do not edit or commit while they run. `disk full` needs the right to
 mount a small file system, `clock` Debian's libfaketime; without them they are left out.
@@ -47,6 +48,8 @@ class Broken:
 
     scale: str
     struck: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    """Faults for which the grid was finished too early."""
     runs: int = 0
     lost: str = ""
     seconds: float = 0.0
@@ -54,9 +57,9 @@ class Broken:
 
 def break_grid(scale: str, faults: Sequence[str], path: Path, chance: random.Random) -> Broken:
     """Strike a new grid with one fault after the other and finish it. It may finish before all of them."""
-    result, began, shared = Broken(scale), time.monotonic(), shared_memory()
+    result, began, shared = Broken(scale, left=list(faults)), time.monotonic(), shared_memory()
     grid = Grid(scale, path, clock_variables(path / "clock") if "clock" in faults else {})
-    left, before = list(faults), Finished()
+    left, before = result.left, Finished()
     try:
         grid.start()
         while True:
@@ -141,17 +144,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             with small_disk(path):
                 result = break_grid(scale, faults, path, chance)
                 if arguments.out is not None:
-                    _keep(result, f"{arguments.seed}-{len(results)}", path.with_suffix(".log"), arguments.out)
+                    _keep(result, f"{arguments.seed}-{len(results)}", path, arguments.out)
             results.append(result)
             words = f"{scale}: {', '.join(result.struck) or 'nothing struck'}: {result.lost or 'survived'}"
             print(f"{words} ({result.runs} runs, {result.seconds:.0f} s)", flush=True)
-            if not result.lost and 0 < len(result.struck) < len(faults):
-                waiting.append((scale, faults[len(result.struck) :]))
-    _print(results)
+            if result.struck and result.left:
+                waiting.append((scale, result.left))
+    _print(results if arguments.out is None else _kept(arguments.out))
     return 1 if any(result.lost for result in results) else 0
 
 
-def _keep(result: Broken, name: str, log: Path, folder: Path) -> None:
+def _keep(result: Broken, name: str, path: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     table = folder / "chaos.csv"
     is_new = not table.exists()
@@ -163,7 +166,16 @@ def _keep(result: Broken, name: str, log: Path, folder: Path) -> None:
         line = (name, result.scale, faults, result.runs, round(result.seconds), result.lost)
         writer.writerow((*line, (git_commit() or "unknown")[:7]))
     if result.lost:
-        shutil.copy(log, folder / f"{name}.log")
+        shutil.copy(path.with_suffix(".log"), folder / f"{name}.log")
+        shutil.copytree(path / "grid", folder / name, dirs_exist_ok=True)
+
+
+def _kept(folder: Path) -> list[Broken]:
+    with (folder / "chaos.csv").open(newline="") as file:
+        return [
+            Broken(row["scale"], list(filter(None, row["faults"].split("; "))), lost=row["lost"])
+            for row in csv.DictReader(file)
+        ]
 
 
 def _print(results: Sequence[Broken]) -> None:

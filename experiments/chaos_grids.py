@@ -31,9 +31,9 @@ def _scale(description: str, algorithm: str, bonuses: Sequence[str], steps: int,
 
 
 SCALES = {
-    "serial": _scale("three trials of one process", "impala", ("none", "rnd", "e3b * rnd"), 12_800, cpus=1),
-    "impala": _scale("two trials of IMPALA with runner and bonus actor", "impala", ("rnd", "e3b * rnd"), 12_800, 2),
-    "ddppo": _scale("two trials of DD-PPO with two learners", "ddppo", ("rnd", "e3b * rnd"), 25_600, cpus=2),
+    "serial": _scale("three trials of one process", "impala", ("none", "rnd", "e3b * rnd"), 38_400, cpus=1),
+    "impala": _scale("two trials of IMPALA with runner and bonus actor", "impala", ("rnd", "e3b * rnd"), 38_400, 2),
+    "ddppo": _scale("two trials of DD-PPO with two learners", "ddppo", ("rnd", "e3b * rnd"), 51_200, cpus=2),
 }
 
 
