@@ -52,14 +52,27 @@ class Lost:
     reason: str
 
 
+@dataclass(frozen=True)
+class Restarted:
+    """Returned by the process of a worker that died unnoticed: it has yet to copy another's state."""
+
+
+def quorum(fraction: float, workers: int) -> int:
+    """How many of these workers are at least that fraction."""
+    return math.ceil(fraction * workers)
+
+
 def reported(method: Callable[..., Any]) -> Callable[..., Any]:
     """Return exceptions as `Lost` or `Failure`: RLlib kills an actor whose method raises, and hides the reason.
 
-    A failed worker leaves its group, so no other waits for it. In serial mode exceptions propagate.
+    A failed worker leaves its group, so no other waits for it. In serial mode exceptions propagate. A process without
+    the replicas' state does nothing but take it over.
     """
 
     @functools.wraps(method)
     def call(self: DDPPOWorker, *arguments: Any, **options: Any) -> Any:
+        if not (self.is_replica or self.config.serial or method.__name__ == "set_replica_state"):
+            return Restarted()
         try:
             return method(self, *arguments, **options)
         except Exception as error:
@@ -77,6 +90,8 @@ class DDPPOWorker(FragmentRunner):
     """One of several identical replicas, each with its own envs."""
 
     keep_values = True
+    is_replica = False
+    """Whether this process has been given the replicas' state."""
 
     def __init__(self, *, config: Any, **kwargs: Any) -> None:
         self.collectives = SingleProcess()
@@ -135,7 +150,7 @@ class DDPPOWorker(FragmentRunner):
         else:
             stop = self._preemption(finishers)
             self._fragment = self.sample(stop, self.config.longest_rollout)
-            stop(self._fragment.num_steps)  # nobody has asked at the last step
+            stop(self._fragment.num_steps)  # a rollout asks before each step, not after its last
         seconds = time.perf_counter() - started
         return Collected(self._fragment.num_steps, seconds, self.get_metrics(), self.take_episodes())
 
@@ -156,12 +171,15 @@ class DDPPOWorker(FragmentRunner):
         return {"learner": self.learner.get_state(), "bonus": self.bonus.get_state()}
 
     @reported
-    def set_replica_state(self, state: dict[str, Any], env_steps: int) -> None:
-        """Become a copy of another replica, `env_steps` after the start of the run.
+    def set_replica_state(self, state: dict[str, Any] | None, env_steps: int) -> None:
+        """Become a copy of another replica, `env_steps` after the start of the run; None if nothing was learnt yet.
 
         A new worker starts episodes in contexts of its own. Otherwise its episodes continue, but the bonus's memory of
         them is lost.
         """
+        self.is_replica = True
+        if state is None:
+            return
         self.learner.set_replica_state(state["learner"])
         self.bonus.set_state(state["bonus"])
         self._weights_version = self.learner._weights_seq_no
@@ -181,9 +199,15 @@ class DDPPOWorker(FragmentRunner):
         store, full = self._store, self.config.rollout_fragment_length
         assert store is not None, "collect before join"
         enough = max(1, math.ceil(self.config.shortest_rollout * full))
-        needed = math.ceil(self.config.sync_fraction * self.collectives.size)
+        needed = quorum(self.config.sync_fraction, self.collectives.size)
+        counted = False
 
         def stop(step: int) -> bool:
-            return step >= enough and store.add(finishers, int(step == full)) >= needed
+            nonlocal counted
+            if step < enough:
+                return False
+            new = step >= full and not counted
+            counted |= new
+            return store.add(finishers, int(new)) >= needed
 
         return stop

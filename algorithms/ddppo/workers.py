@@ -18,7 +18,7 @@ import torch.distributed as dist
 from ray.exceptions import RayActorError, RayError
 
 from bonuslab.algorithms.acting.runner import Failure
-from bonuslab.algorithms.ddppo.worker import Collected, DDPPOWorker, Learnt, Lost
+from bonuslab.algorithms.ddppo.worker import Collected, DDPPOWorker, Learnt, Lost, Restarted, quorum
 from bonuslab.algorithms.learning.collectives import Rendezvous
 from bonuslab.algorithms.rllib.remote import get_result
 
@@ -73,8 +73,8 @@ class RemoteWorkers:
         self._store = dist.TCPStore(self._host, 0, is_master=True, wait_for_workers=False)
         self._members: list[int] = []
         """Workers of the connected group in order of rank; empty if there is none."""
-        self._stale: set[int] = set()
-        """Workers that must copy another's state before they may learn."""
+        self._stale = set(self._manager.actor_ids())
+        """Workers that must copy another's state before they may do anything else."""
         self._most_advanced: int | None = None
         """The worker to copy from; None: any worker that is not stale."""
         self._ready: list[int] = []
@@ -91,10 +91,15 @@ class RemoteWorkers:
         """Collect rollouts; stragglers stop once `sync_fraction` of the workers have a full one."""
         members = self._assemble()
         self._rounds += 1
-        finishers = f"finishers/{self._rounds}" if len(members) > 1 else None
-        found = self._call(members, "collect", finishers)
-        if finishers is not None:
-            self._store.delete_key(finishers)
+        finishers = f"finishers/{self._rounds}"
+
+        def excuse(dead: int) -> None:
+            """Fewer workers need fewer finishers; the workers do not know that one more has died."""
+            needed = [quorum(self._config.sync_fraction, len(members) - lost) for lost in (dead - 1, dead)]
+            self._store.add(finishers, needed[0] - needed[1])
+
+        found = self._call(members, "collect", finishers if len(members) > 1 else None, on_death=excuse)
+        self._store.delete_key(finishers)
         if not found:
             self._count_failure(f"all died while collecting; {self._advice}")
         self._ready = list(found)
@@ -183,9 +188,7 @@ class RemoteWorkers:
             state = ray.put(found[source])
         else:
             state = self._newest_snapshot()
-        updated = sorted(stale)
-        if state is not None:
-            updated = list(self._call(updated, "set_replica_state", state, self._env_steps()))
+        updated = list(self._call(sorted(stale), "set_replica_state", state, self._env_steps()))
         self._stale -= set(updated)
         return len(updated) == len(stale)
 
@@ -222,11 +225,17 @@ class RemoteWorkers:
         if self._failures > MAX_FAILURES:
             raise RuntimeError(f"workers lost contact {self._failures} times in a row without an update: {reason}")
 
-    def _call(self, workers: list[int], method: str, *arguments: Any) -> dict[int, Any]:
+    def _call(
+        self,
+        workers: list[int],
+        method: str,
+        *arguments: Any,
+        on_death: Callable[[int], None] = lambda dead: None,
+    ) -> dict[int, Any]:
         """Call a method on workers; results of those that survive, in the order of `workers`. Errors are raised here.
 
-        A dict argument has one value per worker. Workers that take `straggler_timeout_s` longer than the first are
-        restarted.
+        A dict argument has one value per worker. `on_death` is told after each death how many have died. Workers that
+        take `straggler_timeout_s` longer than the first are restarted.
         """
         actors = self._manager.actors()
         pending = {
@@ -236,16 +245,23 @@ class RemoteWorkers:
             for worker in workers
         }
         found: dict[int, Any] = {}
+        dead = 0
         deadline = math.inf
         while pending:
             ready, _ = ray.wait(list(pending), timeout=POLL_SECONDS)
             for reference in ready:
                 worker = pending.pop(reference)
                 try:
-                    found[worker] = self._result(reference)
+                    result = self._result(reference)
                 except RayActorError as error:
-                    logger.warning("worker %d died and is excluded until it recovers: %s", worker, error)
+                    result = error
+                if isinstance(result, RayActorError | Restarted):
+                    logger.warning("worker %d died and is excluded until it recovers: %s", worker, result)
                     self._mark_unhealthy(worker)
+                    dead += 1
+                    on_death(dead)
+                else:
+                    found[worker] = result
             if found and ready:
                 deadline = min(deadline, time.monotonic() + self._config.straggler_timeout_s)
             if pending and time.monotonic() > deadline:
@@ -277,7 +293,7 @@ class RemoteWorkers:
         if self._next_snapshot is None or not ray.wait([self._next_snapshot], timeout=0)[0]:
             return self._snapshot
         try:
-            complete = not isinstance(ray.get(self._next_snapshot), Lost | Failure)
+            complete = not isinstance(ray.get(self._next_snapshot), Lost | Failure | Restarted)
         except RayError:
             complete = False  # lost with its worker
         return self._next_snapshot if complete else self._snapshot

@@ -77,6 +77,25 @@ def hook(algorithm: DDPPO, worker: int, before_step=lambda worker: None) -> None
     on_worker(algorithm, worker, set_hook)
 
 
+@pytest.fixture
+def patient(algorithm: DDPPO, monkeypatch) -> None:
+    """All workers must have a full rollout; until then fast ones go on for up to four."""
+    values = {"sync_fraction": 1.0, "longest_rollout": 4.0}
+    before = {name: getattr(algorithm.config, name) for name in values}
+
+    def train_with(values: dict) -> None:
+        def change(worker) -> None:
+            worker.config = worker.config.copy(copy_frozen=False).training(**values)
+
+        for worker in algorithm.env_runner_group._worker_manager.healthy_actor_ids():
+            on_worker(algorithm, worker, change)
+
+    monkeypatch.setattr(algorithm.workers, "_config", algorithm.config.copy(copy_frozen=False).training(**values))
+    train_with(values)
+    yield
+    train_with(before)
+
+
 def fail(worker) -> None:
     raise OSError("simulated failure")
 
@@ -150,16 +169,70 @@ def test_a_straggler_is_preempted_and_its_steps_are_used(algorithm):
     assert len(set(fingerprints(algorithm))) == 1
 
 
-def test_a_worker_killed_in_a_rollout_rejoins_with_the_current_state(algorithm):
+def count_steps(worker) -> int:
+    """The number of the step that begins, from 1."""
+    worker.steps_begun = getattr(worker, "steps_begun", 0) + 1
+    return worker.steps_begun
+
+
+def test_a_fast_worker_goes_on_while_a_slow_one_collects(algorithm, patient):
+    def tell(worker) -> None:
+        if count_steps(worker) == 2 * STEPS:
+            worker._store.set("far ahead", "")
+
+    hook(algorithm, 1, tell)
+    hook(algorithm, 2, lambda worker: worker._store.wait(["far ahead"]))
+    results = algorithm.train()
+    for worker in (1, 2):
+        hook(algorithm, worker)
+    assert results["workers"]["rollout_share"] >= 1.5  # one has at least twice a full rollout
+    assert results["learners"]["__all_modules__"]["num_env_steps_trained"] >= ENVS * 3 * STEPS
+    assert len(set(fingerprints(algorithm))) == 1
+
+
+def test_a_worker_that_died_unnoticed_is_not_used_before_it_has_the_current_state(algorithm):
+    """Ray restarts it, so the next call reaches a fresh process."""
+
+    def forget(worker) -> None:
+        worker.is_replica = False
+        worker.learner._weights_seq_no = -1000
+        worker.module.network.value_head.weight.data.fill_(0)
+
+    def updates() -> int:
+        return on_worker(algorithm, 1, lambda worker: worker.learner._weights_seq_no)
+
+    before = updates()
+    on_worker(algorithm, 2, forget)
+    assert algorithm.train()["workers"]["num_workers"] == 1
+    train_until_both_recover(algorithm)
+    assert updates() > before
+    assert len(set(fingerprints(algorithm))) == 1
+    for worker in (1, 2):
+        on_worker(algorithm, worker, forget)
+    train_until_both_recover(algorithm)
+    assert updates() > 0  # from the driver's snapshot
+    assert len(set(fingerprints(algorithm))) == 1
+
+
+def test_a_worker_killed_in_a_rollout_rejoins_with_the_current_state(algorithm, patient):
+    """Meanwhile the other one does not wait for it: of one worker, one is enough."""
+
     def die_in_third_step(worker) -> None:
-        worker.steps_to_live = getattr(worker, "steps_to_live", 3) - 1
-        if worker.steps_to_live == 0:
+        if count_steps(worker) == 3:
             os.kill(os.getpid(), signal.SIGKILL)
 
+    def wait_after_a_full_rollout(worker) -> None:
+        if count_steps(worker) > STEPS:
+            while not worker.is_preempted():
+                time.sleep(0.01)
+
+    on_worker(algorithm, 1, lambda worker: setattr(worker, "steps_begun", 0))
+    hook(algorithm, 1, wait_after_a_full_rollout)
     hook(algorithm, 2, die_in_third_step)
     results = algorithm.train()
+    hook(algorithm, 1)
     assert results["workers"]["num_workers"] == 1
-    assert results["learners"]["__all_modules__"]["num_env_steps_trained"] == ENVS * STEPS
+    assert results["workers"]["rollout_share"] <= (STEPS + 1) / STEPS
     train_until_both_recover(algorithm)
     assert len(set(fingerprints(algorithm))) == 1
     incarnations = [on_worker(algorithm, worker, lambda made: made._incarnation) for worker in (1, 2)]
