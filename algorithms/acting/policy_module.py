@@ -9,6 +9,7 @@ from ray.rllib.core.columns import Columns
 from ray.rllib.core.rl_module.torch.torch_rl_module import TorchRLModule
 
 from bonuslab.algorithms.networks import PolicyNetwork, build_policy
+from bonuslab.algorithms.networks.compiled_policy import unroll_for_learning
 
 NEXT_VALUE = "next_value"
 """Key in the output of `forward_train`: V of the true next state s_{t+1}."""
@@ -63,8 +64,9 @@ class PolicyModule(TorchRLModule):
 
     def _forward(self, batch: dict[str, Any], **_: Any) -> dict[str, torch.Tensor]:
         """Logits [T, N, A], values [T, N] and values of the true next states [T, N] for a fragment's tensors."""
-        output = self.network.unroll(batch[Columns.OBS], batch["first"], batch["state"])
-        next_value = output.value[1:].detach().clone()
+        logits, value, next_value = unroll_for_learning(
+            self.network, batch[Columns.OBS], batch["first"], batch["state"]
+        )
         if len(batch["final_index"]):
             step, env_index = batch["final_index"].unbind(1)
             first = torch.zeros_like(step, dtype=torch.bool)
@@ -72,7 +74,7 @@ class PolicyModule(TorchRLModule):
                 finals = self.network.act(batch["finals"], first, batch["final_state"])
             next_value[step, env_index] = finals.value
         return {
-            Columns.ACTION_DIST_INPUTS: output.logits[:-1],
-            Columns.VF_PREDS: output.value[:-1],
+            Columns.ACTION_DIST_INPUTS: logits,
+            Columns.VF_PREDS: value,
             NEXT_VALUE: next_value,
         }

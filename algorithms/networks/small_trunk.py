@@ -7,6 +7,7 @@ with a gradient written out; PyTorch's small steps would cost more than their ar
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -82,6 +83,14 @@ def as_weights(weights: Weights[Tensor]) -> Weights[np.ndarray]:
     return Weights._make(arrays(*flat))
 
 
+def as_gradients(found: Iterable[np.ndarray], glyphs: Tensor, embedding: Tensor) -> Weights[Tensor]:
+    """What the compiled trunk found, in the form of the parameters; the gradient of `glyphs`' embeddings is theirs."""
+    gradients = Weights[Tensor]._make(map(torch.from_numpy, found))
+    d_glyphs = torch.zeros_like(embedding)
+    d_glyphs[glyphs] = gradients.glyphs
+    return gradients._replace(glyphs=d_glyphs, first=_kernel(gradients.first), second=_kernel(gradients.second))
+
+
 class _Compiled(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, states: SmallStates, *parameters: Tensor) -> Tensor:
@@ -98,10 +107,4 @@ class _Compiled(torch.autograd.Function):
         glyphs, embedding = ctx.saved_tensors
         w = ctx.weights
         read = (*arrays(d_features), ctx.features, *ctx.steps, *ctx.read, w.first, w.second, w.stats, w.words, w.hidden)
-        gradients = Weights[Tensor]._make(map(torch.from_numpy, kernels.backward(gemm(), *read)))
-        d_glyphs = torch.zeros_like(embedding)
-        d_glyphs[glyphs] = gradients.glyphs
-        first, second = (
-            flat.view(len(flat), 3, 3, -1).permute(3, 0, 1, 2) for flat in (gradients.first, gradients.second)
-        )
-        return None, *gradients._replace(glyphs=d_glyphs, first=first.contiguous(), second=second.contiguous())
+        return None, *as_gradients(kernels.backward(gemm(), *read), glyphs, embedding)

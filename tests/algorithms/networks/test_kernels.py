@@ -12,10 +12,11 @@ from torch import Tensor
 from bonuslab.algorithms.data.synthetic import OBSERVATION_SPACE
 from bonuslab.algorithms.learning.discounted_sum import discounted_sum
 from bonuslab.algorithms.networks import build_policy
-from bonuslab.algorithms.networks.compiled_policy import CompiledPolicy, policy_for_acting
+from bonuslab.algorithms.networks.compiled_policy import CompiledPolicy, policy_for_acting, unroll_for_learning
 from bonuslab.algorithms.networks.crop import crop_around_agent
 from bonuslab.algorithms.networks.kernels.gemm import gemm
 from bonuslab.algorithms.networks.lstm import ResettingLSTM
+from bonuslab.algorithms.networks.policy import PolicyNetwork
 from bonuslab.algorithms.networks.small import FEWEST_TO_COMPARE, SmallEncoder
 
 T, N = 33, 16
@@ -139,10 +140,32 @@ def test_states_prepared_once_serve_every_minibatch() -> None:
         results = []
         for source in (states.of_envs(columns), chosen):
             output = network.unroll(source, first[:, columns], part)
-            loss = output.logits.square().sum() + output.value.sum()
-            results.append([output.logits, output.value, *torch.autograd.grad(loss, list(network.parameters()))])
+            results.append(with_gradients(network, output.logits, output.value))
         for ours, exact in zip(*results, strict=True):
             assert_close(ours, exact.double())
+
+
+def with_gradients(network: PolicyNetwork, logits: Tensor, value: Tensor) -> list[Tensor]:
+    """Logits, values and the gradients of a sum of both."""
+    loss = (logits.square() * torch.arange(1, logits.shape[-1] + 1)).sum() + value.cos().sum()
+    return [logits, value, *torch.autograd.grad(loss, list(network.parameters()))]
+
+
+@pytest.mark.parametrize("family", ["small", "tiny"])
+@pytest.mark.parametrize("num_values", [1, 2])
+def test_learning_compiled(family: str, num_values: int) -> None:
+    torch.manual_seed(8)
+    network = build_policy(family, OBSERVATION_SPACE, 5, num_values=num_values)
+    given = {key: rows.view(T, N, *rows.shape[1:]) for key, rows in observations(T * N // 4, 4).items()}
+    first, state = torch.rand(T, N) < 0.1, tuple(torch.randn_like(part) for part in network.initial_state(N))
+    logits, value, next_value = unroll_for_learning(network, network.encoder.prepare(given), first, state)
+    assert "_Unroll" in type(logits.grad_fn).__name__
+    assert not next_value.requires_grad
+    compiled = [*with_gradients(network, logits, value), next_value]
+    plain = network.double().unroll(given, first, tuple(map(Tensor.double, state)))
+    exact = [*with_gradients(network, plain.logits[:-1], plain.value[:-1]), plain.value[1:]]
+    for ours, expected in zip(compiled, exact, strict=True):
+        assert_close(ours, expected)
 
 
 @pytest.mark.parametrize("family", ["small", "tiny"])
