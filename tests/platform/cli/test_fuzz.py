@@ -155,6 +155,25 @@ COMMANDS: dict[str, tuple[list[str], dict[str, list[str]]]] = {
         | {"--cpus-per-trial": NUMBERS, "--gpus-per-trial": ["0.5", "-1", "nan"], "--concurrent": NUMBERS}
         | {"--max-retries": NUMBERS, "--storage": ["zz://x", "/proc/x", "new"], "--fresh": [], "--accept-changes": []},
     ),
+    "search": (
+        [],
+        RUN
+        | {"--task": TASKS, "--bonus": BONUSES, "--contexts": CONTEXTS, "--samples": NUMBERS, "--search-seeds": SEEDS}
+        | {"--study-seeds": SEEDS, "--normalise": ["std", "zzz"], "--coefficient": ["0.1", "1", "-1", "nan", "inf"]}
+        | {"--scheduler": ["asha", "zzz"], "--searcher": ["even", "zzz"], "--grace": ["0.5", "-1", "nan", "2"]}
+        | {"--metric": ["win_rate", "zzz"], "--plan": [], "--concurrent": NUMBERS, "--tracking-uri": URIS},
+    ),
+    "play": (
+        TASKS,
+        {"--context": NUMBERS, "--contexts": CONTEXTS, "--seed": SEEDS, "--agent": ["random", "scripted", "zzz"]}
+        | {"--steps": NUMBERS, "--delay": ["0", "nan", "-1"], "--save": ["x.mp4", "x.gif", "x.zzz", "no/x.png"]},
+    ),
+    "advise": (
+        TASKS,
+        {"--contexts": CONTEXTS, "--features": ["position", "position,zzz", ","], "--results": RUNS}
+        | {"--seed": SEEDS, "--json": []},
+    ),
+    "zoo": (["add", "zzz"], {"--episodes": NUMBERS, "--json": []}),
     "tasks": ([], {}),
     "bonuses": (BONUSES, {}),
     "presets": (["laptop", "paper"], {"--algorithm": ["ddppo"]}),
@@ -221,8 +240,10 @@ def nothing_starts(
     monkeypatch.setattr(ray, "init", stop("ray"))
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr("bonuslab.platform.grid.cluster.services.find_bootstrap_address", lambda _: None)
-    for place in ("report.write.write_report", "board.server.server_of", "grid.single.SingleRun._train"):
+    places = ("report.write.write_report", "board.server.server_of", "grid.single.SingleRun._train")
+    for place in (*places, "cli.play_episode.episode"):
         monkeypatch.setattr(f"bonuslab.platform.{place}", stop(place))
+    monkeypatch.setattr("bonuslab.experiments.value_functions.advice.Estimates", stop("sampling"))
     for place in ("cli.ui.sync", "cli.track.sync"):  # `ui` imports what is in `track`: its own first
         monkeypatch.setattr(f"bonuslab.platform.{place}", lambda *_: None)
     monkeypatch.setattr(socket, "getaddrinfo", numeric_only)
