@@ -29,6 +29,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bonuslab.envs.errors import InvalidInput
 from bonuslab.experiments.chaos_checks import Finished, finished_trials, loss, shared_memory
 from bonuslab.experiments.chaos_command import Grid
 from bonuslab.experiments.chaos_faults import FAKETIME, FAULTS, ONLY_IN, clock_variables, strike
@@ -79,7 +80,7 @@ def break_grid(scale: str, faults: Sequence[str], path: Path, chance: random.Ran
                 break
             grid.start()
         result.lost = loss(grid.folder, before) or grid.leftovers(shared)
-    except (TimeoutError, RuntimeError) as error:
+    except (OSError, RuntimeError, InvalidInput) as error:
         result.lost = str(error)
     finally:
         grid.end()

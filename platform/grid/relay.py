@@ -72,6 +72,10 @@ class Relay:
             folder, problems = CheckpointStore(self._locations.of(trial)).newest(scratch, owned)
             return ("", b"", problems) if folder is None else (folder.name, pack(folder), problems)
 
+    def kept_checkpoints(self, trial: str) -> list[str]:
+        """See `Checkpoints.kept`."""
+        return CheckpointStore(self._locations.of(trial)).kept()
+
     def save_pictures(self, trial: str, pictures: dict[str, bytes]) -> None:
         """Store pictures of the trained policy, by file name."""
         for name, data in pictures.items():
@@ -93,6 +97,10 @@ class RelayedCheckpoints:
         """See `Checkpoints`."""
         name, data, problems = ray.get(self._relay.newest_checkpoint.remote(self._trial, owned))
         return (unpack(data, scratch / name) if name else None), problems
+
+    def kept(self) -> list[str]:
+        """See `Checkpoints`."""
+        return ray.get(self._relay.kept_checkpoints.remote(self._trial))
 
 
 def checkpoints_of(relay: Any, trial: str) -> Checkpoints:

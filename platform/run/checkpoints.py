@@ -37,6 +37,9 @@ class Checkpoints(Protocol):
         Whoever trains on owns them: damaged ones on a disk are renamed, so that nothing overwrites or deletes them.
         """
 
+    def kept(self) -> list[str]:
+        """The locations of all checkpoints, oldest first."""
+
 
 class CheckpointStore:
     """A folder or object-store prefix. Object stores cannot rename, so the manifest is copied last to commit."""
@@ -84,7 +87,7 @@ class CheckpointStore:
         return sorted(info.base_name for info in found if _A_NAME.fullmatch(info.base_name))
 
     def kept(self) -> list[str]:
-        """The locations of all checkpoints, oldest first."""
+        """See `Checkpoints`."""
         return [f"{self._shown}/{name}" for name in self._names()]
 
     def _fetched(self, name: str, scratch: Path) -> Path:

@@ -38,7 +38,7 @@ class TrialReport:
     restored_rows: list[Row] | None = None
     """In the first report of an attempt: the rows of the checkpoint it resumes from."""
     checkpoints: list[str] = field(default_factory=list)
-    """Paths or URIs, oldest first; empty if unchanged."""
+    """Paths or URIs, oldest first; empty if unchanged since the report before."""
     resumed: str = ""
     """In the first report of an attempt that resumes: where, and whether episodes in progress continue."""
     notes: list[str] = field(default_factory=list)
@@ -109,6 +109,8 @@ class Training:
                 self.algorithm.restore_from_path(folder.resolve(), trust=self._trust)
                 self._rows = read_checkpoint_rows(folder)
                 self._report.restored_rows = list(self._rows)
+                # The driver may have died before it heard of the last ones.
+                self._report.checkpoints = [one for one in self._checkpoints.kept() if Path(one).name <= folder.name]
                 self._report.resumed = f"at {self.algorithm.env_steps:,} steps; {self.algorithm.describe_resume()}"
 
     def _train_row(self) -> Row:

@@ -146,6 +146,7 @@ def test_a_finished_trial_only_reports_its_rows_again(whole: tuple[list[TrialRep
     assert len(again) == 1
     assert again[0].restored_rows == [report.row for report in whole[0] if report.row]
     assert (again[0].row, again[0].finished) == (None, True)
+    assert again[0].checkpoints == whole[0][-1].checkpoints
 
 
 def test_a_damaged_checkpoint_costs_only_the_way_from_the_one_before(
