@@ -13,6 +13,7 @@ from bonuslab.algorithms.bonuses.algebra.base import Bonus, Metrics
 from bonuslab.algorithms.bonuses.algebra.combinators import combine, restrict
 from bonuslab.algorithms.bonuses.algebra.setting import Setting
 from bonuslab.algorithms.bonuses.algebra.terms import Terms
+from bonuslab.algorithms.bonuses.memory.blas_threads import one_blas_thread
 from bonuslab.algorithms.bonuses.models.shared_model import SharedModel
 from bonuslab.algorithms.bonuses.reward.normalise import make_normaliser
 from bonuslab.algorithms.data.finite import require_finite
@@ -97,7 +98,8 @@ class IntrinsicModel:
 
     def evaluate(self, fragment: Fragment, update_sigma: bool = True) -> IntrinsicBatch:
         """The first half of `process`: the intrinsic reward, after σ has taken in the fragment."""
-        raw = self._terms.compute(fragment)
+        with one_blas_thread():
+            raw = self._terms.compute(fragment)
         combined = combine(self.bonus, raw)
         bonus_raw = _column("bonus_raw", combined)  # before the normaliser sees it
         labels = self._terms.labels

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from bonuslab.algorithms.bonuses import IntrinsicModel, Setting, parse, total_reward
 from bonuslab.algorithms.bonuses.reward.normalise import make_normaliser
@@ -49,6 +50,22 @@ def test_columns(fragments):
     assert batch.metrics["bonus/sigma"] == pytest.approx(raw.std(), rel=1e-9)
     assert batch.metrics["term/toy.age/raw_mean"] == pytest.approx(age.mean(), rel=1e-9)
     assert batch.metrics["learn/toy.error/loss"] > 0
+
+
+def test_products_of_bonuses_take_one_thread(fragments, monkeypatch):
+    """Threads that wait for the next small product would burn a core each."""
+
+    def threads() -> set[int]:
+        return {found["num_threads"] for found in threadpool_info() if found["user_api"] == "blas"}
+
+    used: list[set[int]] = []
+    e3b = model("e3b(encoder=random)")
+    compute = e3b._terms.compute
+    monkeypatch.setattr(e3b._terms, "compute", lambda fragment: used.append(threads()) or compute(fragment))
+    with threadpool_limits(2, user_api="blas"):
+        e3b.process(fragments[0])
+        assert used == [{1}]
+        assert threads() == {2}
 
 
 def test_normalisation_per_term(fragments):
