@@ -22,7 +22,7 @@ from bonuslab.platform.grid.resources import ONE_PROCESS, TrialResources
 from bonuslab.platform.grid.trainable import GridTrial, trial_spec
 from bonuslab.platform.grid.tune_callback import GridCallback, GridStopper, RayLostError, Stopping
 from bonuslab.platform.run.folder import GridFolder, TrialDescription
-from bonuslab.platform.run.ray_session import RAY_DIED, ending_with_ray
+from bonuslab.platform.run.ray_session import ending_with_ray, ray_died
 from bonuslab.platform.run.stop_request import StopRequest
 from bonuslab.platform.run.versions import this_code
 
@@ -111,7 +111,7 @@ class GridDriver:
 
     def _give_up(self) -> None:
         self._interrupt()
-        self._display.note(stopped(self._folder, RAY_DIED))
+        self._display.note(stopped(self._folder, ray_died()))
 
     def _request_stop(self, stopping: Stopping) -> None:
         stopping.request("interrupted")

@@ -25,9 +25,10 @@ from bonuslab.platform.run.find import Found
 from bonuslab.platform.run.folder import GRID_FILE, GridDescription, GridFolder, TrialDescription, TrialFolder
 from bonuslab.platform.run.names import describe_trial, short_task, slug
 from bonuslab.platform.run.progress import Progress
-from bonuslab.platform.run.ray_session import RAY_DIED, cluster_address, ending_with_ray, ray_session, require_room
+from bonuslab.platform.run.ray_session import cluster_address, ending_with_ray, ray_died, ray_session, require_room
 from bonuslab.platform.run.record import TrialRecord
 from bonuslab.platform.run.repair import repair
+from bonuslab.platform.run.results import fewest_episodes
 from bonuslab.platform.run.state import write_bytes
 from bonuslab.platform.run.stop_request import StopRequest
 from bonuslab.platform.run.training import Row, Training, TrialReport
@@ -139,14 +140,14 @@ class SingleRun:
             raise
 
     def _lost(self) -> str:
-        return f"training has stopped: {RAY_DIED}; `bonuslab train --resume {self.folder.path}` resumes it"
+        return f"training has stopped: {ray_died()}; `bonuslab train --resume {self.folder.path}` resumes it"
 
     def release(self) -> None:
         """Unlock the folder."""
         self.folder.release()
 
     def _train(self, config: Config, display: Progress) -> RunOutcome:
-        record = TrialRecord(self.trial)
+        record = TrialRecord(self.trial, fewest_episodes(self._trial.hyperparameters))
         for note in self._notes:
             display.note(note)
         code = this_code(self._trial.config)

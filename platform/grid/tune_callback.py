@@ -12,7 +12,7 @@ from ray.tune.stopper import NoopStopper
 
 from bonuslab.platform.grid.recorder import Recorder
 from bonuslab.platform.grid.trainable import REPORT
-from bonuslab.platform.run.ray_session import RAY_DIED
+from bonuslab.platform.run.ray_session import ray_died
 from bonuslab.platform.run.training import TrialReport
 
 SECONDS_BETWEEN_WRITES = 0.5
@@ -102,7 +102,7 @@ class GridCallback(Callback):
         if now - self._checked_at >= SECONDS_BETWEEN_RAY_CHECKS:
             self._checked_at = now
             if not self._ray_alive():
-                raise RayLostError(RAY_DIED)
+                raise RayLostError(ray_died())
         self._stopping.notify_trials()
 
     def _record(self, trial: str, report: TrialReport) -> None:

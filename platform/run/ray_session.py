@@ -33,7 +33,6 @@ QUIET = {
 Nor does a run need idle workers: it starts all its actors at once.
 """
 
-RAY_DIED = "Ray has died on this machine (its logs are in /tmp/ray/session_latest/logs)"
 CHECK_SECONDS = 2.0
 PATIENCE_SECONDS = 15.0
 """So long a call may wait for a Ray that has died; Ray itself lets it wait a minute."""
@@ -130,6 +129,12 @@ def ray_has_died() -> bool:
     own = worker._global_node
     dead = own.dead_processes() if own is not None else []
     return any(kind in (ray_constants.PROCESS_TYPE_GCS_SERVER, ray_constants.PROCESS_TYPE_RAYLET) for kind, _ in dead)
+
+
+def ray_died() -> str:
+    """Says so, and where its logs are."""
+    own = worker._global_node
+    return f"Ray has died on this machine{f' (its logs are in {own.get_logs_dir_path()})' if own is not None else ''}"
 
 
 @contextmanager
