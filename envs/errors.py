@@ -29,7 +29,7 @@ def unknown(kind: str, value: object, allowed: Iterable[str], hint: str | None =
     names = sorted(allowed)
     lowered = {name.lower(): name for name in names}
     same = [name for name in lowered if _letters(name) == _letters(str(value).lower()) != ""]
-    near = same or difflib.get_close_matches(str(value).lower(), lowered, n=3, cutoff=0.5)
+    near = same or difflib.get_close_matches(str(value).lower(), lowered, n=3, cutoff=0.6)
     text = f"unknown {kind} {value!r}"
     if near:
         return InvalidInput(f"{text}; did you mean {' or '.join(lowered[name] for name in near)}?")

@@ -51,6 +51,7 @@ OTHER_NAMES = {
 }
 """Names in other libraries; an error message suggests ours."""
 _BATCH = "a batch has rollout_fragment_length × num_envs_per_env_runner steps; set these two"
+_PROCESSES = "--resources decides how many processes a run has, and in a grid --cpus-per-trial"
 _MINIBATCH = "a minibatch is a batch divided by num_minibatches; set that"
 DERIVED = {
     "train_batch_size": _BATCH,
@@ -58,9 +59,12 @@ DERIVED = {
     "batch_size": _BATCH,
     "minibatch_size": _MINIBATCH,
     "sgd_minibatch_size": _MINIBATCH,
-    "num_env_runners": "--resources decides how many processes a run has, and in a grid --cpus-per-trial",
+    **dict.fromkeys(("num_env_runners", "num_rollout_workers", "num_workers"), _PROCESSES),
+    "seed": "it has an option of its own: --seed, in a grid --seeds",
+    "contexts": "it has an option of its own: --contexts",
+    "max_steps": "it is an environment setting: --env max_steps=N",
 }
-"""Names in other libraries of what follows from our hyperparameters."""
+"""Names in other libraries of what follows from our hyperparameters, and names of what is no hyperparameter."""
 
 
 MAX_INTEGER = 2**53

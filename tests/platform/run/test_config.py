@@ -215,6 +215,10 @@ def test_settings_of_environments_have_types_by_their_looks(text: str, expected:
     [
         ("lr", "name=value"),
         ("lrr=1", "did you mean lr"),
+        ("num_rollout_workers=3", "--resources decides how many processes"),
+        ("seed=3", "an option of its own: --seed"),
+        ("max_steps=3", "--env max_steps=N"),
+        ("nonsense=3", "allowed: adam_epsilon, "),
         ("discount=1", "it is called gamma here"),
         ("ent_coef=1", "it is called entropy_coeff here"),
         ("train_batch_size=1", "rollout_fragment_length × num_envs_per_env_runner"),
