@@ -7,6 +7,7 @@ import time
 
 from bonuslab.platform.run.folder import GridFolder
 from bonuslab.platform.run.record import TrialRecord
+from bonuslab.platform.run.results import fewest_episodes
 from bonuslab.platform.run.state import TrialState
 
 
@@ -14,7 +15,10 @@ class Recorder:
     """All trials of a grid. Only the driver, which holds the grid's lock, may have one."""
 
     def __init__(self, folder: GridFolder) -> None:
-        self._records = {trial.id: TrialRecord(trial) for trial in folder.trials()}
+        self._records = {
+            trial.id: TrialRecord(folder.trial(trial.id), fewest_episodes(trial.hyperparameters))
+            for trial in folder.description().trials
+        }
         self.problem: OSError | None = None
         """Why the last attempt to write failed."""
         self.failing_since: float | None = None

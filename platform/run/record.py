@@ -13,6 +13,7 @@ from pathlib import Path
 from bonuslab.platform.run.events import append_events, replace_events
 from bonuslab.platform.run.folder import TrialFolder
 from bonuslab.platform.run.redaction import redacted
+from bonuslab.platform.run.results import representative
 from bonuslab.platform.run.rows import STEPS, Row, RowWriter, read_rows
 from bonuslab.platform.run.state import Status, write_text
 from bonuslab.platform.run.training import TrialReport
@@ -24,8 +25,10 @@ SECONDS_BETWEEN_STATES = 1.0
 class TrialRecord:
     """One trial: its state in memory, and what is not on disk yet."""
 
-    def __init__(self, folder: TrialFolder) -> None:
+    def __init__(self, folder: TrialFolder, fewest: int = 0) -> None:
+        """TensorBoard has results of training once `fewest` episodes have ended."""
         self._folder = folder
+        self._fewest = fewest
         self.state = folder.state()
         self.last_row: Row = next(reversed(read_rows(folder.progress)), {})
         """The newest row, whether or not it is on disk yet."""
@@ -89,11 +92,12 @@ class TrialRecord:
             _rewind(self._folder.progress, self._restored_rows)
             self._restored_rows = None
             with suppress(OSError):
-                replace_events(self._folder.path, read_rows(self._folder.progress))
+                rows = read_rows(self._folder.progress)
+                replace_events(self._folder.path, (representative(row, self._fewest) for row in rows))
         while self._rows:
             RowWriter(self._folder.progress).append(self._rows[0])
             with suppress(OSError):  # TensorBoard's copy
-                append_events(self._folder.path, self._rows[0])
+                append_events(self._folder.path, representative(self._rows[0], self._fewest))
             self._rows.popleft()
         if self._error is not None:
             write_text(self._folder.error_file, self._error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bonuslab.algorithms.rllib.metrics import values
+from bonuslab.algorithms.rllib.metrics import RESULTS, find, values
 
 _TRAINED = {"episode_return", "episode_length", "win_rate"}
 _EVALUATED = {"episode_return_mean", "episode_return_std", "episode_len_mean", "win_rate", "num_episodes"}
@@ -22,6 +22,13 @@ def fewest_episodes(hyperparameters: Mapping[str, Any]) -> int:
     The first episodes to end are the shortest, often those that are won.
     """
     return max(FEWEST_EPISODES, int(hyperparameters.get("num_envs_per_env_runner") or 0))
+
+
+def representative(row: Mapping[str, float], fewest: int) -> Mapping[str, float]:
+    """A row without results of training, the number of episodes apart, before `fewest` episodes have ended."""
+    if row.get(EPISODES, fewest) >= fewest:
+        return row
+    return {name: value for name, value in row.items() if name == EPISODES or find(name).group != RESULTS}
 
 
 def row_of(results: Mapping[str, Any], seconds: float, env_steps: int, sampled: int) -> dict[str, float]:

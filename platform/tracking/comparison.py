@@ -21,11 +21,9 @@ _TAG = "mlflow.sharedViewState."
 _COLUMNS = ("task", "bonus", "scope", "seed", "status")
 
 
-def save_comparison(
-    client: MlflowClient, experiment: Experiment, description: GridDescription, grid_id: str, grid_run: str
-) -> None:
+def save_comparison(client: MlflowClient, experiment: Experiment, description: GridDescription, grid_id: str) -> None:
     """Store the view, unless it is already there."""
-    name, value = f"{_TAG}{grid_id}", json.dumps(view_state(description, grid_id, grid_run))
+    name, value = f"{_TAG}{grid_id}", json.dumps(view_state(description, grid_id))
     if experiment.tags.get(name) != value:
         client.set_experiment_tag(experiment.experiment_id, name, value)
 
@@ -36,10 +34,10 @@ def comparison_link(address: str, experiment_id: str, grid_id: str) -> str:
     return f"{page}?viewStateShareKey={grid_id}&compareRunsMode=CHART&workflowType=machine_learning"
 
 
-def view_state(description: GridDescription, grid_id: str, grid_run: str = "") -> dict[str, Any]:
+def view_state(description: GridDescription, grid_id: str) -> dict[str, Any]:
     """This grid's trials, averaged over tasks and seeds per scope and bonus, the headline metric first.
 
-    Charts without data are hidden, and so is the grid's own run, which MLflow lists above its trials.
+    Charts without data are hidden.
     """
     headline = str(description.options.get("metric") or METRICS[0].name)
     sections = {RESULTS: [words.metric_name(headline)]}
@@ -56,8 +54,7 @@ def view_state(description: GridDescription, grid_id: str, grid_run: str = "") -
         "startTime": "ALL",
         "lifecycleFilter": "Active",
         "selectedColumns": [f"tags.`{name}`" for name in _COLUMNS],
-        "runsHiddenMode": "SHOW_ALL",
-        "runsVisibilityMap": {grid_run: False} if grid_run else {},
+        "runsHiddenMode": "SHOWALL",
         "groupBy": {
             "aggregateFunction": "average",
             "groupByKeys": [{"mode": "tag", "groupByData": words.SERIES}],

@@ -11,6 +11,7 @@ from contextlib import closing
 from itertools import islice
 
 from bonuslab.platform.run.folder import GridFolder, TrialFolder
+from bonuslab.platform.run.results import fewest_episodes
 from bonuslab.platform.run.rows import STEPS, Row
 from bonuslab.platform.run.state import TrialState
 from bonuslab.platform.tracking import run_description as words
@@ -54,10 +55,11 @@ class Connection:
         """By the identity of the trial; the grid's own run under an empty one."""
         self._infos: dict[str, RunInfo] = {}
         self._cursors: dict[str, Cursor] = {}
+        self._fewest: dict[str, int] = {}
         for run in self._search():
             self._keep(run.data.tags.get(words.TRIAL_ID, ""), run)
         self.grid_run = self._find_grid_run()
-        save_comparison(self._client, self._experiment, self._description, self._grid_id, self.grid_run.run_id)
+        save_comparison(self._client, self._experiment, self._description, self._grid_id)
 
     def trial_run(self, trial: TrialFolder, state: TrialState) -> Cursor:
         """What the store has of a trial; its run is created if there is none."""
@@ -70,7 +72,8 @@ class Connection:
                 began = (state.updated or time.time()) - state.wall_seconds
                 self._keep(identity, self._create(words.trial_name(about), tags, began))
             known = read_cursor(trial.tracking_file, self._store.key)
-            self._cursors[trial.id] = _cursor_of(self._runs[identity], known)
+            cursor = self._cursors[trial.id] = _cursor_of(self._runs[identity], known)
+            self._fewest[cursor.run_id] = fewest_episodes(trial.description().hyperparameters)
         return self._cursors[trial.id]
 
     def start_over(self, trial: TrialFolder, state: TrialState) -> Cursor:
@@ -95,13 +98,13 @@ class Connection:
 
     def log_rows(self, cursor: Cursor, rows: Sequence[Row], delivered: str) -> None:
         """Send rows in one request, and which rows the run has then; times are relative to the start of the run."""
-        points = metrics_of(rows, self._started_ms(cursor))
+        points = metrics_of(rows, *self._frame(cursor))
         self._client.log_batch(cursor.run_id, points, tags=[RunTag(words.ROWS, delivered)])
         cursor.delivered = delivered
 
     def difference(self, cursor: Cursor, rows: Sequence[Row]) -> tuple[set[Point], set[Point]]:
         """The points of `rows` that the run lacks, and its points that are of no row, read back from the store."""
-        wanted = set(points_of(rows, self._started_ms(cursor)))
+        wanted = set(points_of(rows, *self._frame(cursor)))
         held = {
             (name, point.step, point.timestamp, point.value)
             for name in self._client.get_run(cursor.run_id).data.metrics
@@ -166,8 +169,9 @@ class Connection:
             self._keep("", self._create(self._description.name, tags, time.time()))
         return _cursor_of(self._runs[""], read_cursor(self._folder.path / GRID_TRACKING, self._store.key))
 
-    def _started_ms(self, cursor: Cursor) -> int:
-        return self._infos[cursor.run_id].start_time
+    def _frame(self, cursor: Cursor) -> tuple[int, int]:
+        """When the run started, in milliseconds, and how many episodes its first results of training need."""
+        return self._infos[cursor.run_id].start_time, self._fewest[cursor.run_id]
 
     def _keep(self, identity: str, run: Run) -> None:
         self._runs.setdefault(identity, run)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from bonuslab.platform.run.results import representative
 from bonuslab.platform.run.rows import STEPS, Row
 from bonuslab.platform.tracking import run_description as words
 
@@ -33,9 +34,12 @@ def requests_of(rows: Iterable[Row]) -> Iterator[list[Row]]:
         yield request
 
 
-def points_of(rows: Iterable[Row], started_ms: int) -> Iterator[Point]:
-    """The same rows give the same points, times included, so that MLflow recognises duplicates."""
-    for row in rows:
+def points_of(rows: Iterable[Row], started_ms: int, fewest: int = 0) -> Iterator[Point]:
+    """The same rows give the same points, times included, so that MLflow recognises duplicates.
+
+    Results of training begin when `fewest` episodes have ended: the first to end are the shortest, often won.
+    """
+    for row in (representative(row, fewest) for row in rows):
         step, seconds = int(row[STEPS]), row.get("wall_seconds", 0.0)
         at = started_ms + (round(1_000 * seconds) if math.isfinite(seconds) else 0)
         # The steps come last: a store that has them has the whole row.
@@ -43,11 +47,11 @@ def points_of(rows: Iterable[Row], started_ms: int) -> Iterator[Point]:
         yield from ((words.metric_name(name), step, at, _finite(row[name])) for name in names)
 
 
-def metrics_of(rows: Iterable[Row], started_ms: int) -> list[Metric]:
+def metrics_of(rows: Iterable[Row], started_ms: int, fewest: int = 0) -> list[Metric]:
     """The points as MLflow's client takes them."""
     from mlflow.entities import Metric
 
-    return [Metric(name, value, at, step) for name, step, at, value in points_of(rows, started_ms)]
+    return [Metric(name, value, at, step) for name, step, at, value in points_of(rows, started_ms, fewest)]
 
 
 def _finite(value: float) -> float:

@@ -15,6 +15,8 @@ GRID_ID = "bonuslab.grid_id"
 TRIAL_ID = "bonuslab.trial_id"
 KIND = "bonuslab.kind"
 """Tags that identify runs; the kind is `grid` or `trial`."""
+GRID_RUN = "bonuslab.grid_run"
+"""The grid's own run. MLflow's tag for a parent run would add that run to every legend."""
 ROWS = "bonuslab.rows"
 """Which rows the run has (`Delivered.text`)."""
 ATTEMPT = "attempt"
@@ -65,10 +67,10 @@ def grid_tags(description: GridDescription, grid_id: str) -> dict[str, str]:
 
 
 def trial_tags(
-    description: GridDescription, trial: TrialDescription, grid_id: str, trial_id: str, parent: str
+    description: GridDescription, trial: TrialDescription, grid_id: str, trial_id: str, grid_run: str
 ) -> dict[str, str]:
     """Tags of one trial's run."""
-    own = {KIND: "trial", TRIAL_ID: trial_id, "mlflow.parentRunId": parent, SERIES: series(trial)}
+    own = {KIND: "trial", TRIAL_ID: trial_id, GRID_RUN: grid_run, SERIES: series(trial)}
     scope = shown_scope(trial.labels.get("bonus", ""), trial.labels.get("scope", ""))
     if scope in SCOPE_COLOURS:
         own["mlflow.runColor"] = SCOPE_COLOURS[scope]

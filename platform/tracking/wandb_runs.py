@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.run.folder import GridFolder
 from bonuslab.platform.run.redaction import redacted
+from bonuslab.platform.run.results import fewest_episodes, representative
 from bonuslab.platform.run.rows import STEPS, read_rows
 from bonuslab.platform.tracking import run_description as words
 from bonuslab.platform.tracking.identity import grid_identity
@@ -41,7 +42,8 @@ def send_to_wandb(folder: GridFolder, project: str) -> str:
                 config=words.parameters(trial),
                 settings=wandb.Settings(silent=True),
             )
-            for row in rows:
+            fewest = fewest_episodes(trial.hyperparameters)
+            for row in (representative(row, fewest) for row in rows):
                 if row[STEPS] >= run.starting_step:  # those before it are there
                     run.log({words.metric_name(name): value for name, value in row.items()}, step=int(row[STEPS]))
             run.finish(exit_code=0 if place.state().status == "finished" else 1)

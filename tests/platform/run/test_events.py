@@ -56,6 +56,16 @@ def test_a_rewound_trial_has_only_its_own_rows(tmp_path: Path) -> None:
     assert next(tmp_path.glob(PATTERN)).name != before, "TensorBoard would not notice a shorter file of the same name"
 
 
+def test_results_begin_when_enough_episodes_have_ended(tmp_path: Path) -> None:
+    record = TrialRecord(TrialFolder(tmp_path), fewest=64)
+    for step, episodes in ((10, 3), (20, 64)):
+        record.add(TrialReport({"env_steps": step, "wall_seconds": 1.0, "episodes": episodes, "win_rate": 1.0}))
+    record.write()
+    found = [(step, tag) for step, tag, _ in scalars(tmp_path) if tag != "wall_seconds"]
+    assert found == [(10, "episodes"), (20, "episodes"), (20, "win_rate")]
+    assert record.last_row["win_rate"] == 1.0, "progress.csv has everything"
+
+
 def test_a_full_disk_leaves_complete_records_and_does_not_stop_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

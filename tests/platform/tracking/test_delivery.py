@@ -66,7 +66,8 @@ def test_everything_is_delivered(grid: GridFolder, deliver: Deliver, contents: A
     assert store.run(failed).info.status == "FAILED"
     assert store.run(running).info.status == "RUNNING"
     parent = next(run for run in store.runs() if run.data.tags["bonuslab.kind"] == "grid")
-    assert run.data.tags["mlflow.parentRunId"] == parent.info.run_id
+    assert run.data.tags["bonuslab.grid_run"] == parent.info.run_id
+    assert "mlflow.parentRunId" not in run.data.tags, "MLflow draws the parents of runs in every chart"
     assert parent.info.status == "RUNNING"
 
     files = grid.path / "mlartifacts"
@@ -109,7 +110,7 @@ def test_unacknowledged_batch_is_not_duplicated(
 
     def cut(self: Connection, cursor: Any, rows: Any, delivered: str) -> None:
         # All but the steps of the last row.
-        self._client.log_batch(cursor.run_id, metrics_of(rows, self._started_ms(cursor))[:-1])
+        self._client.log_batch(cursor.run_id, metrics_of(rows, *self._frame(cursor))[:-1])
         raise ConnectionError("failed with exception: the connection broke")
 
     monkeypatch.setattr(Connection, "log_rows", cut)

@@ -32,7 +32,7 @@ def test_tags_hold_everything_but_secrets() -> None:
     tags = words.trial_tags(GRID, TRIAL, "1234", "t", "parent")
     expected = {"scale": "laptop", "experiment": "minihack_grid", "git_commit": "abc", "bonuslab.kind": "trial"}
     assert {**LABELS, **expected}.items() <= tags.items()
-    assert tags["mlflow.parentRunId"] == "parent"
+    assert tags["bonuslab.grid_run"] == "parent"
     assert "secret" not in str(words.grid_tags(GRID, "1234"))
 
 
@@ -99,9 +99,8 @@ def test_comparison_begins_with_the_headline_metric() -> None:
     assert "'1234'" in state["searchFilter"]
 
 
-def test_comparison_hides_the_grids_own_run_and_draws_evaluations_as_points() -> None:
-    state = view_state(GRID, "1234", "parent")
-    assert state["runsVisibilityMap"] == {"parent": False}
+def test_comparison_draws_evaluations_as_points() -> None:
+    state = view_state(GRID, "1234")
     points = {chart["metricKey"]: chart["displayPoints"] for chart in state["compareRunCharts"]}
     assert points["evaluation/greedy/win_rate"] is True
     assert points["win_rate"] is False
