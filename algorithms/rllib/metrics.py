@@ -76,13 +76,13 @@ METRICS = (
     ),
     Metric(r"episode_(.+)", RESULTS, _OWN, higher_is_better=True, label=r"\1"),
     *(
-        Metric(f"evaluation/{mode}/{name}", EVALUATION, _HELD_OUT, "", unit, better, False, drawn, f"{label}, {mode}")
-        for name, label, unit, better, drawn in (
-            ("win_rate", "win rate", SHARE, True, _ALL),
-            ("episode_return_mean", "return", "", True, (BOARD,)),
-            ("episode_return_std", "std of the return", "", None, (BOARD,)),
-            ("episode_len_mean", "episode length", "steps", None, (BOARD,)),
-            ("num_episodes", "episodes", "", None, (BOARD,)),
+        Metric(f"evaluation/{mode}/{name}", EVALUATION, meaning, "", unit, better, False, drawn, f"{label}, {mode}")
+        for name, label, meaning, unit, better, drawn in (
+            ("win_rate", "win rate", "Share of episodes won on held-out contexts.", SHARE, True, _ALL),
+            ("episode_return_mean", "return", _HELD_OUT, "", True, (BOARD,)),
+            ("episode_return_std", "std of the return", "Standard deviation over these episodes.", "", None, (BOARD,)),
+            ("episode_len_mean", "episode length", _HELD_OUT, "steps", None, (BOARD,)),
+            ("num_episodes", "episodes", "Number of these episodes.", "", None, (BOARD,)),
         )
         for mode in ("sampled", "greedy")
     ),

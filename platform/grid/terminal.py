@@ -8,9 +8,11 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from statistics import fmean
 from typing import TextIO
 
+from bonuslab.algorithms.rllib.metrics import find
 from bonuslab.platform.grid.recorder import Recorder
 from bonuslab.platform.pictures.live_lines import LiveLines
 from bonuslab.platform.pictures.palette import ANSI_COLOURS, shown_scope
@@ -98,24 +100,30 @@ def table_lines(
 ) -> list[str]:
     """A row per bonus and task, or per bonus if there is too little room."""
     groups = _grouped(trials, ("bonus", "variant", "task", "contexts"))
-    if len(groups) + 1 > height:
+    if len(groups) + 2 > height:
         groups = _grouped(trials, ("bonus", "variant"))
-    widths = [max(map(len, column)) for column in zip(*groups, strict=True)]
-    names = {key: "  ".join(f"{part:<{width}}" for part, width in zip(key, widths, strict=True)) for key in groups}
-    width = sum(widths) + 2 * (len(widths) - 1)
     shown = [(name, status) for name in dict.fromkeys((metric, WON)) for status in _TITLES]
-    titles = [f"{name}, {_TITLES[status]}" for name, status in shown]
-    lines = ["  ".join([" " * width, " " * 21, f"{'trials':<12}", *titles])[:columns]]
-    for key, members in list(groups.items())[: max(1, height - 1)]:
+    labels = [find(name).label if status == next(iter(_TITLES)) else "" for name, status in shown]
+    titles = [_TITLES[status] for _, status in shown]
+    keys = [""] * len(next(iter(groups)))
+    rows = [[*keys, "", "", *labels], [*keys, "", "trials", *titles]]
+    some = list(groups.items())[: max(1, height - len(rows))]
+    for key, members in some:
         states = [recorder[trial.id].state for trial in members]
-        means = [_mean(members, recorder, name, status) for name, status in shown]
-        bar = progress_bar(fmean(state.fraction_done for state in states))
         counts = Counter(state.status for state in states)
         signs = " ".join(f"{sign}{counts[status]}" for status, sign in _SIGNS.items() if counts[status])
-        cells = [f"{mean:<{len(title)}}" for mean, title in zip(means, titles, strict=True)]
-        line = "  ".join([names[key], bar, f"{signs:<12}", *cells])[:columns]
-        lines.append(_coloured(line, members[0].labels))
-    return lines
+        bar = progress_bar(fmean(state.fraction_done for state in states))
+        rows.append([*key, bar, signs, *(_mean(members, recorder, name, status) for name, status in shown)])
+    below = rows[1:]  # a label may reach over both columns of its metric
+    widths = [max(len(row[column]) for row in below) for column in range(len(below[0]))]
+    for column, label in enumerate(labels, len(keys) + 2):
+        if label:
+            widths[column + 1] = max(widths[column + 1], len(label) - widths[column] - 2)
+    lines = [_joined(row, widths)[:columns] for row in rows]
+    return [
+        *lines[:2],
+        *(_coloured(line, members[0].labels) for line, (_, members) in zip(lines[2:], some, strict=True)),
+    ]
 
 
 def summary_line(states: Mapping[str, TrialState], bonuses: Mapping[str, str], slots: int) -> str:
@@ -144,6 +152,14 @@ def _value(trial: TrialDescription, recorder: Recorder, name: str) -> float | No
         if column in row:
             return None if few and not column.startswith("evaluation/") else row[column]
     return None
+
+
+def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """Cells in columns; one that is too long for its own takes the empty one behind it."""
+    line = ""
+    for place, cell in zip(accumulate((width + 2 for width in widths), initial=0), cells, strict=False):
+        line = line.ljust(place) + cell
+    return line
 
 
 def _grouped(trials: Sequence[TrialDescription], names: Sequence[str]) -> dict[Group, list[TrialDescription]]:

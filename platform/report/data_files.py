@@ -77,7 +77,8 @@ def _aggregates(analysis: Analysis) -> dict[str, str]:
             if kind == "bonus" or len(analysis.members[name]) > 1:  # a scope of one bonus would repeat its row
                 label = name if kind == "bonus" else f"all {name}"
                 tex.append((label, *(f"{number(one.value)} {interval(one)}".strip() for one in estimates.values())))
-    over = f"{find(analysis.comparison.metric).axis} over {len(analysis.comparison.common_units)} tasks"
+    tasks = len(analysis.comparison.common_units)
+    over = f"{find(analysis.comparison.metric).axis} over {tasks} task{'s' if tasks != 1 else ''}"
     note = f"{over}; {CONFIDENCE:.0%} stratified-bootstrap intervals" if analysis.enough_runs else over
     return {
         "aggregates.csv": csv_text(("of", "name", "aggregate", "value", "low", "high"), rows),
