@@ -5,7 +5,7 @@ normalised by their running mean and variance, a ResNet with group norm, a 3 × 
 fully-connected layer of 512. Then, as released:
 
 - `resnet50`, the policy: GPS, compass and previous action join as 32 features each, so that the LSTM (two layers of
-  512) has 608 inputs.
+  512) has 608 inputs. LSTM and heads start orthogonal, the actions almost equally likely.
 - `resnet50-bonus`, the encoder φ of E3B and ICM and both networks of RND and NovelD: GPS and compass join, and three
   layers of 512 take the place of the LSTM, the last of them linear.
 
@@ -20,8 +20,10 @@ import gymnasium as gym
 import torch
 from torch import Tensor, nn
 
+from bonuslab.algorithms.networks.atari import orthogonal
 from bonuslab.algorithms.networks.encoder import Encoder, Observations
 from bonuslab.algorithms.networks.pixels import Images, Pose, PreviousAction
+from bonuslab.algorithms.networks.policy import PolicyNetwork
 from bonuslab.algorithms.networks.registry import register_family
 from bonuslab.algorithms.networks.resnet import BasicBlock, Bottleneck, ResNet
 from bonuslab.algorithms.networks.running_moments import RunningMoments
@@ -64,7 +66,16 @@ class ResNetTrunk(nn.Module):
         return self.compression(self.backbone(images)).flatten(1)
 
 
-@register_family("resnet50", core_size=CORE_SIZE, core_layers=CORE_LAYERS, check=Images)
+def start_orthogonal(network: PolicyNetwork) -> None:
+    """Orthogonal weights and zero biases of LSTM and heads, those of actions times 0.01, as released."""
+    orthogonal(network.policy_head, 0.01)
+    orthogonal(network.value_head, 1.0)
+    if network.core is not None:
+        for weights in network.core.layers.parameters():
+            nn.init.zeros_(weights) if weights.dim() == 1 else nn.init.orthogonal_(weights)
+
+
+@register_family("resnet50", core_size=CORE_SIZE, core_layers=CORE_LAYERS, finish=start_orthogonal, check=Images)
 class HabitatEncoder(Encoder):
     """The policy's encoder: 512 visual features, then GPS, compass and previous action."""
 

@@ -9,6 +9,7 @@ jcwleo/random-network-distillation-pytorch. All code here is our own, written fr
 from __future__ import annotations
 
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium as gym
@@ -20,6 +21,7 @@ from bonuslab.algorithms.bonuses import PRESETS as EXPRESSIONS
 from bonuslab.algorithms.bonuses import Bonus, Setting, parse
 from bonuslab.algorithms.bonuses.algebra.variants import VARIANTS
 from bonuslab.algorithms.bonuses.models.pixel_moments import PixelMoments
+from bonuslab.algorithms.bonuses.models.whitened_frames import WhitenedFrames
 from bonuslab.algorithms.bonuses.reward.model import total_reward
 from bonuslab.algorithms.bonuses.reward.normalise import make_normaliser
 from bonuslab.algorithms.data.fragment import Fragment
@@ -175,7 +177,10 @@ def test_montezuma_numbers() -> None:
 
 
 def test_montezuma_frames_are_whitened_and_clipped() -> None:
-    # train.py: (x − mean) / deviation of each pixel, clipped to [−5, 5]
+    # train.py: the last frame only; (x − mean) / deviation of each pixel, clipped to [−5, 5]
+    stacks = np.random.default_rng(0).integers(0, 256, (3, 2, 4, 84, 84)).astype(np.uint8)
+    last = WhitenedFrames.last(None, SimpleNamespace(observations={"frames": stacks}, final_index=()))
+    np.testing.assert_array_equal(last, stacks[:, :, 3].reshape(-1, 84, 84))
     moments = PixelMoments(2, 2)
     frames = torch.tensor([[[0, 100], [7, 250]], [[50, 100], [9, 0]]], dtype=torch.uint8)
     moments.merge(PixelMoments.sums(frames.repeat(500, 1, 1)))

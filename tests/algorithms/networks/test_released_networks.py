@@ -77,6 +77,10 @@ def test_the_paper_policy_gives_the_released_networks_outputs() -> None:
     w = {name.removeprefix("encoder."): value for name, value in policy.state_dict().items()}
     assert w["glyph_embedding.weight"].shape == (nethack.MAX_GLYPH, 64) == (5976, 64)
     assert (w["character_embedding.weight"].shape, w["blstats.0.weight"].shape) == ((256, 32), (64, 27))
+    assert (w["join.weight"].shape, w["hidden.weight"].shape) == ((1024, 14_048), (1024, 1024))
+    sizes = [tuple(w[name].shape) for name in w if name.startswith(("map.", "message.")) and w[name].dim() > 1]
+    assert sizes[:5] == [(16, 64, 3, 3), *[(16, 16, 3, 3)] * 3, (8, 16, 3, 3)]
+    assert sizes[5:] == [(64, 32, 7), (64, 64, 7), *[(64, 64, 3)] * 4, (128, 320), (64, 128)]
     lstm = nn.LSTM(1024, 1024).double()
     lstm.load_state_dict(policy.core.layers.state_dict())
     rows = as_tensors(fragment.observations)
@@ -165,10 +169,23 @@ def pose(module: nn.Module, rows: dict[str, Tensor]) -> list[Tensor]:
     return [module.layers["gps"](rows["gps"].double()), module.layers["compass"](compass)]
 
 
-def test_the_habitat_policy_joins_everything_behind_the_visual_layer() -> None:
+def assert_starts_orthogonal(policy: nn.Module) -> None:
+    # rl/models/rnn_state_encoder.py, rl/ppo/policy.py; the gain of 0.01: utils/common.py
+    lstm = list(policy.core.layers.parameters())
+    heads = [(policy.policy_head.weight, 0.01), (policy.value_head.weight, 1.0)]
+    for weight, gain in [*((part, 1.0) for part in lstm if part.dim() == 2), *heads]:
+        narrow = weight if weight.shape[0] <= weight.shape[1] else weight.T
+        identity = gain**2 * torch.eye(len(narrow)).double()
+        torch.testing.assert_close(narrow @ narrow.T, identity, rtol=1e-4, atol=1e-5)
+    biases = [policy.policy_head.bias, policy.value_head.bias, *(part for part in lstm if part.dim() == 1)]
+    assert not any(bias.any() for bias in biases)
+
+
+def test_the_habitat_policy_gives_the_released_networks_outputs() -> None:
     torch.manual_seed(0)
     space = habitat_space(SIZE)
     policy = build_policy(HABITAT.values.network, space, 4).double()
+    assert_starts_orthogonal(policy)
     encoder, rows = policy.encoder, habitat_states(3)
     assert policy.core.layers.input_size == 512 + 32 + 32 + 32 == 608
     assert (policy.core.layers.hidden_size, policy.core.layers.num_layers) == (512, 2)
@@ -179,6 +196,16 @@ def test_the_habitat_policy_joins_everything_behind_the_visual_layer() -> None:
         action = previous.weight[rows["previous_action"][:, 0].long()]
         expected = torch.cat([visual(encoder, rows, zeros, zeros), *pose(encoder.others[0], rows), action], dim=1)
         torch.testing.assert_close(encoder(rows), expected, rtol=1e-6, atol=1e-9)
+        lstm = nn.LSTM(608, 512, num_layers=2).double()
+        lstm.load_state_dict(policy.core.layers.state_dict())
+        state = tuple(torch.randn(2, 3, 512).double() for _ in range(2))
+        first = torch.tensor([False, True, False])
+        kept = tuple(part * ~first[:, None] for part in state)
+        core, _ = lstm(expected[None], kept)
+        output = policy.act(rows, first, state)
+        heads = [functional.linear(core[0], head.weight, head.bias) for head in (policy.policy_head, policy.value_head)]
+        torch.testing.assert_close(output.logits, heads[0], rtol=1e-6, atol=1e-9)
+        torch.testing.assert_close(output.value, heads[1][:, 0], rtol=1e-6, atol=1e-9)
 
 
 def test_the_habitat_bonus_encoder_ends_in_three_layers_the_last_linear() -> None:
