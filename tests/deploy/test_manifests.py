@@ -149,13 +149,18 @@ def test_images_are_pinned_by_one_command(tmp_path: Path) -> None:
     docker = tmp_path / "docker"
     docker.write_text(f"#!/bin/sh\nprintf 'sha256:%s' {'a1' * 32}\n")
     docker.chmod(0o755)
+    assert all(re.search(r"@sha256:[0-9a-f]{64}$", image) for image in _images(copy))
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     for _ in range(2):
         subprocess.run(["bash", str(copy / "pin_images.sh")], env=environment, check=True, capture_output=True)
-        texts = [(copy / name).read_text() for name in ("Dockerfile", "Dockerfile.habitat", "monitoring/compose.yaml")]
-        images = re.findall(r"^(?:FROM| *image:) (\S+)$", "\n".join(texts), re.MULTILINE)
+        images = _images(copy)
         assert len(images) == 4
         assert all(image.endswith(f"@sha256:{'a1' * 32}") and image.count("@") == 1 for image in images)
+
+
+def _images(folder: Path) -> list[str]:
+    texts = [(folder / name).read_text() for name in ("Dockerfile", "Dockerfile.habitat", "monitoring/compose.yaml")]
+    return re.findall(r"^(?:FROM| *image:) (\S+)$", "\n".join(texts), re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", ["Dockerfile", "Dockerfile.habitat"])
