@@ -115,13 +115,14 @@ class IMPALA(FragmentAlgorithm):
     def _recover_runners(self) -> None:
         """Wait for a runner to recover if all have died; RLlib restores them only between training steps."""
         healthy = self.env_runner_group.num_healthy_remote_workers()
+        advice = f"if {self.config.env} ended their process, serial mode shows where; see also Ray's logs"
         if healthy < self._healthy:
+            logger.warning("%d of %d runners died and will restart; %s", self._healthy - healthy, self._healthy, advice)
             self.bonus.request_snapshot()
         self._healthy = healthy
         if healthy:
             return
         self._restarts += 1
-        advice = f"if {self.config.env} ended their process, serial mode shows where; see also Ray's logs"
         if self._restarts > MAX_RESTARTS:
             raise RuntimeError(f"all runners died {self._restarts} times without finishing a fragment; {advice}")
         deadline = time.monotonic() + RECOVERY_TIMEOUT_SECONDS
