@@ -14,6 +14,7 @@ from bonuslab.algorithms.bonuses.models.shared_model import SharedModel
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.data.tensors import as_tensor
 from bonuslab.algorithms.networks import as_tensors
+from bonuslab.algorithms.networks.distinct import distinct_rows
 
 _HIDDEN = 256  # paper, appendix "Architecture Details"
 
@@ -43,13 +44,28 @@ class InverseDynamics(SharedModel):
 
     def encode(self, fragment: Fragment) -> Tensor:
         with torch.set_grad_enabled(self._steps is None):
-            return self._encoder(as_tensors(fragment.states(), self._device))
+            states = {key: rows[None] for key, rows in as_tensors(fragment.states(), self._device).items()}
+            features, rows = self._encoder.encode(self._encoder.prepare(states))
+            shown = torch.arange(len(features), device=self._device) if rows is None else rows[0]
+            self._distinct = features, shown
+            return nn.functional.embedding(shown, features)
 
     def logits(self, fragment: Fragment) -> Tensor:
-        """[T, N, A]: action logits of each transition."""
-        features = self.features(fragment)
+        """[T, N, A]: the head's output for [φ(s_t), φ(s_{t+1})] of each transition.
+
+        Each half of the head's first layer is computed once per distinct state, the rest once per distinct transition.
+        """
+        following = self.features(fragment).next_index
+        features, shown = self._distinct
+        pairs = torch.stack([shown[: following.numel()], shown[following.flatten()]], 1)  # [T N, 2]
+        example, place = distinct_rows(pairs)
+        first, *later = self._head
+        assert isinstance(first, nn.Linear)
         with torch.enable_grad():
-            return self._head(torch.cat([features.current, features.following], dim=-1))
+            now, then = (features @ half.t() for half in first.weight.split(self.size, 1))
+            before, after = pairs[example].unbind(1)
+            hidden = nn.functional.embedding(before, now) + nn.functional.embedding(after, then) + first.bias
+            return nn.functional.embedding(place, nn.Sequential(*later)(hidden)).view(*following.shape, -1)
 
     def train(self, fragment: Fragment) -> dict[str, float]:
         if self._steps is None:

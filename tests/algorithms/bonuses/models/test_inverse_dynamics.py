@@ -48,6 +48,23 @@ def test_loss_is_summed_over_time_and_averaged_over_envs_with_true_next_states()
     assert model.learn(fragment)["inverse_dynamics_loss"] == pytest.approx(loss / 3, rel=1e-5)
 
 
+@pytest.mark.parametrize("network", ["tiny", "paper"])
+def test_logits_and_gradients_are_those_of_the_head_on_every_transition(network: str) -> None:
+    model = InverseDynamics(Setting(OBSERVATION_SPACE, NUM_ACTIONS, network=network), learning_rate=1e-4)
+    fragment = Trajectory(num_envs=3, num_steps=8, seed=4, mean_episode=4).cut([8])[0]
+    parameters = [*model._encoder.parameters(), *model._head.parameters()]
+    results = []
+    for _ in range(2):
+        features = model.features(fragment)
+        logits = (
+            model._head(torch.cat([features.current, features.following], -1)) if results else model.logits(fragment)
+        )
+        results.append([logits, *torch.autograd.grad(logits.square().sum(), parameters, allow_unused=True)])
+        model.forget()
+    for ours, plain in zip(*results, strict=True):
+        torch.testing.assert_close(ours, plain, rtol=1e-4, atol=1e-5)
+
+
 def test_a_fragment_is_learnt_once() -> None:
     model = InverseDynamics(setting(), learning_rate=1e-3)
     fragment, other = Trajectory(num_envs=2, num_steps=10).cut([5, 5])
