@@ -22,6 +22,7 @@ from bonuslab.algorithms.data.finite import require_finite
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.data.tensors import as_tensor
 from bonuslab.algorithms.learning import malloc
+from bonuslab.algorithms.learning.no_compile import no_inductor
 from bonuslab.algorithms.networks.states import States
 
 
@@ -33,6 +34,10 @@ class FragmentLearner(TorchLearner):
 
     _weights_seq_no: int
     _logging = True
+
+    def __init__(self, **arguments: Any) -> None:
+        with no_inductor():
+            super().__init__(**arguments)
 
     def build(self) -> None:
         """Build the module and its optimiser; shuffling has its own random generator."""

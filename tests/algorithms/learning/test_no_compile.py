@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import torch
 
+from bonuslab.algorithms.ddppo.config import DDPPOConfig
+from bonuslab.algorithms.ddppo.learner import PPOLearner
 from bonuslab.algorithms.learning import no_compile
 
 SETTINGS: dict[str, dict[str, float]] = {
@@ -57,3 +59,13 @@ import torch._inductor.config
 print(torch._inductor.config.deterministic)
 """
     assert subprocess.check_output([sys.executable, "-c", code], text=True).split() == ["set()", "True"]
+
+
+def test_learners_in_processes_of_their_own_do_not_import_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_DETERMINISTIC", "0")
+    monkeypatch.delitem(sys.modules, "torch._inductor.config", raising=False)
+    monkeypatch.setattr(torch, "use_deterministic_algorithms", lambda *_, **__: pytest.fail("this imports inductor"))
+    mode = torch.get_deterministic_debug_mode()
+    PPOLearner(config=DDPPOConfig().debugging(seed=1))
+    assert torch.are_deterministic_algorithms_enabled()
+    torch.set_deterministic_debug_mode(mode)
