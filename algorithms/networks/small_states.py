@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bonuslab.algorithms.networks.distinct import distinct_rows, multipliers, used_ids
-from bonuslab.algorithms.networks.kernels.observations import distinct_windows
+from bonuslab.algorithms.networks.kernels.observations import distinct_windows, states_of_envs
 from bonuslab.algorithms.networks.states import States
 
 
@@ -36,6 +36,11 @@ class SmallStates(States):
 
     def of_envs(self, columns: Tensor) -> SmallStates:
         """Those of some of the envs; what only others see is left out, but for glyphs, which are few."""
+        if columns.device.type == "cpu":
+            read = (self.place, self.stats, self.crop, self.message, self.crops, self.patches, self.shares)
+            found = states_of_envs(columns.numpy(), *(part.numpy() for part in read))
+            place, stats, crop, message, crops, patches, shares = map(torch.from_numpy, found)
+            return SmallStates(place, stats, crop, message, crops, patches, self.glyphs, shares)
         shown, place = used_ids(self.place[:, columns], len(self.stats))
         used_crops, crop = used_ids(self.crop[shown], len(self.crops))
         used_messages, message = used_ids(self.message[shown], len(self.shares))

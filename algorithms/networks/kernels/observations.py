@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bonuslab.algorithms.networks.kernels.distinct import is_equal
+from bonuslab.algorithms.networks.kernels.distinct import is_equal, renumber
 from bonuslab.envs.compiling import njit
 
 
@@ -73,3 +73,25 @@ def trigram_shares(messages, out):  # type: ignore[no-untyped-def]
                 count += 1
         for j in range(out.shape[1]):
             out[b, j] /= max(count, 1)
+
+
+@njit(cache=True, nogil=True)
+def states_of_envs(columns, place, stats, crop, message, crops, patches, shares):  # type: ignore[no-untyped-def]
+    """What `SmallStates.of_envs` keeps, in the same order."""
+    T, N = len(place), len(columns)
+    chosen = np.empty((T, N), np.int64)
+    for t in range(T):
+        for n in range(N):
+            chosen[t, n] = place[t, columns[n]]
+    shown = _renumber(chosen, len(stats))
+    new_crop, new_message = crop[shown], message[shown]
+    used_crops, used_messages = _renumber(new_crop, len(crops)), _renumber(new_message, len(shares))
+    new_crops = crops[used_crops]
+    used_patches = _renumber(new_crops, len(patches))
+    return chosen, stats[shown], new_crop, new_message, new_crops, patches[used_patches], shares[used_messages]
+
+
+@njit
+def _renumber(ids, size):  # type: ignore[no-untyped-def]
+    """The ids that occur; each becomes its place among them."""
+    return renumber(ids.reshape(-1), size, ids.reshape(-1))
