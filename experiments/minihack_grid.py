@@ -51,21 +51,21 @@ SCALES = {
         tasks=["MultiRoom-N2-S4"],
         bonuses=["none", "e3b * rnd"],
         seeds=[0],
-        settings={"preset": "laptop", "total_env_steps": 10_240},
+        settings={"total_env_steps": 10_240},
     ),
     "laptop": Scale(
         "three small tasks, a new map every episode, that only some bonuses solve; under ten minutes on two cores",
         tasks=THREE_TASKS,
         bonuses=ONE_OF_EACH_SCOPE,
         seeds=[0, 1],
-        settings={"preset": "laptop", "total_env_steps": 220_000, "env": {"stagger": True}},
+        settings={"total_env_steps": 220_000, "env": {"stagger": True}},
     ),
     "mini16": Scale(
         "a small version of each of the paper's 16 tasks, ten bonuses, three seeds; resumable, 12 hours on two cores",
         tasks=(),  # the suite's
         bonuses=MINI_BONUSES,
         seeds=range(3),
-        settings={"preset": "laptop", "total_env_steps": 400_000, "env": {"stagger": True}, "evaluate_every_steps": 0},
+        settings={"total_env_steps": 400_000, "env": {"stagger": True}, "evaluate_every_steps": 0},
         suite="mini16",
     ),
     "workstation": Scale(
@@ -80,7 +80,7 @@ SCALES = {
         ],
         bonuses=("none", "rnd", *SECTION_4),
         seeds=range(5),
-        settings={"preset": "laptop", "total_env_steps": 2_000_000},
+        settings={"total_env_steps": 2_000_000},
     ),
     "paper": Scale(
         "16 tasks, all bonuses of the paper, five seeds, 50 million steps each; a cluster with GPUs",

@@ -31,6 +31,12 @@ def test_scales_are_what_they_say() -> None:
     assert len(EXPERIMENT.selected("workstation", seeds=[0]).trials()) == 6 * 9
 
 
+def test_each_environment_has_its_own_preset() -> None:
+    tasks = ["MultiRoom-N2-S4", "CartPole-v1", "MiniGrid-Empty-5x5-v0"]
+    trials = EXPERIMENT.selected("laptop", seeds=[0], tasks=tasks, bonuses=["none"]).trials()
+    assert [trial.config["preset"] for trial in trials] == ["laptop", "classic", "minigrid"]
+
+
 def test_a_declaration_loads_neither_ray_nor_torch() -> None:
     code = "import sys, bonuslab.experiments.minihack_grid; print({'ray', 'torch', 'mlflow'} & set(sys.modules))"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"
