@@ -198,8 +198,9 @@ class DDPPOWorker(FragmentRunner):
         """
         store, full = self._store, self.config.rollout_fragment_length
         assert store is not None, "collect before join"
-        enough = max(1, math.ceil(self.config.shortest_rollout * full))
         needed = quorum(self.config.sync_fraction, self.collectives.size)
+        # If all are needed, nobody stops before its own full rollout, also if one dies: asking costs a round trip.
+        enough = full if needed >= self.collectives.size else max(1, math.ceil(self.config.shortest_rollout * full))
         counted = False
 
         def stop(step: int) -> bool:

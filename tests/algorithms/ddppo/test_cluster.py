@@ -48,7 +48,7 @@ class Worker(DDPPOWorker):
 
     def _preemption(self, finishers):
         stop = super()._preemption(finishers)
-        self.is_preempted = lambda: stop(STEPS - 1)
+        self.is_preempted = lambda step=STEPS - 1: stop(step)
         return stop
 
 
@@ -223,7 +223,7 @@ def test_a_worker_killed_in_a_rollout_rejoins_with_the_current_state(algorithm, 
 
     def wait_after_a_full_rollout(worker) -> None:
         if count_steps(worker) > STEPS:
-            while not worker.is_preempted():
+            while not worker.is_preempted(STEPS):
                 time.sleep(0.01)
 
     on_worker(algorithm, 1, lambda worker: setattr(worker, "steps_begun", 0))

@@ -82,3 +82,7 @@ def test_fast_workers_go_on_and_stragglers_stop(make_config, running):
     worker.config.longest_rollout = 1.0
     assert worker.collect("four").num_steps == STEPS
     assert store.add("four", 0) == 1
+    worker.collectives.size = 2  # both must be done, so nobody stops early
+    store.add("five", 2)
+    assert worker.collect("five").num_steps == STEPS
+    assert store.add("five", 0) == 3
