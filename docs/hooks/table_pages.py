@@ -1,4 +1,4 @@
-"""Pages made from the code's own tables: presets, metrics, commands, MiniHack's tasks, features and networks."""
+"""Pages made from the code's own tables: presets, metrics, commands, tasks, features, networks and the zoo."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from bonuslab.algorithms.networks.registry import _FAMILIES
 from bonuslab.algorithms.rllib.hyperparameters import specs_of
 from bonuslab.algorithms.rllib.metrics import _SHARES, GROUPS, METRICS, Metric
 from bonuslab.envs.minihack.tasks import TASKS, task
+from bonuslab.platform.run.results import EVALUATION_MODES
+from bonuslab.platform.run.zoo import entries
 
 _BETTER = {True: "higher is better", False: "lower is better", None: ""}
 
@@ -89,6 +91,15 @@ def networks() -> str:
     return _table(("network", "encoder", "LSTM units"), rows)
 
 
+def agents() -> str:
+    """The zoo."""
+    rows = [
+        (f"`{name}`", f"`{entry.task}`", f"`{entry.bonus}`", f"{entry.env_steps:,}", *entry.outcomes)
+        for name, entry in entries().items()
+    ]
+    return _table(("agent", "task", "bonus", "steps", *EVALUATION_MODES), rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "presets": presets,
     "metrics": metrics,
@@ -96,6 +107,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "tasks": tasks,
     "features": features,
     "networks": networks,
+    "agents": agents,
 }
 
 

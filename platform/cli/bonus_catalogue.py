@@ -12,11 +12,13 @@ from bonuslab.algorithms.bonuses.algebra.base import value_text
 from bonuslab.algorithms.bonuses.algebra.combinators import restrict
 from bonuslab.algorithms.bonuses.algebra.expression import parameter_types, required_parameters
 from bonuslab.algorithms.bonuses.algebra.terms import elementary
+from bonuslab.algorithms.bonuses.algebra.variants import VARIANTS
 from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE
 from bonuslab.algorithms.extensions.kinds import KINDS
 from bonuslab.platform.cli.worked_example import example, example_lines
 
 WIDTH = 110
+_VARYING = "\n`reference, habitat: paper` means reference, but paper with --set bonus_variant=habitat."
 
 
 def overview() -> dict[str, Any]:
@@ -76,7 +78,9 @@ def explanation(bonus: Bonus) -> dict[str, Any]:
                 "term": str(term),
                 "scope": term.scope,
                 "equation": term.equation,
+                "when": term.when,
                 "parameters": {name: _plain(value) for name, value in term.parameters().items()},
+                "values": {name: _type_text(name, kind) for name, kind in parameter_types(type(term)).items()},
                 "networks": networks[str(term)],
             }
             for term in terms
@@ -101,8 +105,8 @@ def overview_lines(answer: dict[str, Any]) -> Iterator[str]:
         yield from _block(bonus["equation"])
         yield from _block(bonus["when"])
         for parameter in bonus["parameters"]:
-            default = "(required)" if parameter["default"] is None else f"= {value_text(parameter['default'])}"
-            yield f"        {parameter['name']} {default}   ({parameter['type']})"
+            yield _parameter(parameter["name"], parameter["default"], parameter["type"])
+    yield _VARYING
     yield "\npresets (names for whole expressions)\n"
     name_width = max(len(preset["name"]) for preset in answer["presets"])
     for preset in answer["presets"]:
@@ -122,14 +126,27 @@ def explanation_lines(answer: dict[str, Any]) -> Iterator[str]:
     for term in answer["terms"]:
         yield f"\n  {term['term']}   [{term['scope']}]"
         yield from _block(term["equation"])
-        parameters = ", ".join(f"{name}={value_text(value)}" for name, value in term["parameters"].items())
-        yield from _block(f"parameters: {parameters or 'none'}")
+        yield from _block(term["when"])
+        yield from (_parameter(name, value, term["values"][name]) for name, value in term["parameters"].items())
         yield from _block(f"networks: {', '.join(term['networks']) or 'none'}")
+    if any(_is_varying(value) for term in answer["terms"] for value in term["parameters"].values()):
+        yield _VARYING
     if answer["shared_networks"]:
         yield "\nnetworks shared by several terms"
         for key, names in answer["shared_networks"].items():
             yield f"  {key}: {', '.join(names)}"
     yield from example_lines(answer["example"])
+
+
+def _parameter(name: str, value: Any, kind: str) -> str:
+    """A parameter with its value and the values that it may have."""
+    shown = "(required)" if value is None else f"= {value if _is_varying(value) else value_text(value)}"
+    return f"        {name} {shown}   ({kind})"
+
+
+def _is_varying(value: Any) -> bool:
+    """Whether `_plain` made it of a `Varying`."""
+    return isinstance(value, str) and any(f", {variant}: " in value for variant in VARIANTS)
 
 
 def _block(text: str) -> list[str]:

@@ -9,9 +9,10 @@ from dataclasses import asdict
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.grid.arguments import check_options
 from bonuslab.platform.run.find import find
-from bonuslab.platform.run.zoo import PREFIX, Entry, add, entries
+from bonuslab.platform.run.results import EVALUATION_MODES
+from bonuslab.platform.run.zoo import PREFIX, add, entries
 
-COLUMNS = ("agent", "task", "bonus", "steps", "won, greedy", "won, sampled", "return, greedy", "return, sampled")
+COLUMNS = ("agent", "task", "bonus", "steps", *EVALUATION_MODES)
 
 
 class ZooCommand:
@@ -49,17 +50,7 @@ class ZooCommand:
             return 0
         from bonuslab.platform.pictures.table import print_table
 
-        print_table(COLUMNS, [(name, *_row(entry)) for name, entry in found.items()])
+        rows = [(entry.task, entry.bonus, f"{entry.env_steps:,}", *entry.outcomes) for entry in found.values()]
+        print_table(COLUMNS, [(name, *row) for name, row in zip(found, rows, strict=True)])
         print(f"\nScores are of held-out contexts. `bonuslab watch {PREFIX}NAME` plays an agent.")
         return 0
-
-
-def _row(entry: Entry) -> tuple[str, ...]:
-    scores = [
-        entry.scores[mode].get(metric)
-        for metric in ("win_rate", "episode_return_mean")
-        for mode in ("greedy", "sampled")
-    ]
-    won = ["–" if score is None else f"{100 * score:.0f} %" for score in scores[:2]]
-    returns = ["–" if score is None else f"{score:.2f}" for score in scores[2:]]
-    return (entry.task, entry.bonus, f"{entry.env_steps:,}", *won, *returns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from io import StringIO
@@ -9,7 +10,11 @@ from typing import TextIO
 
 from rich import box
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
+
+WIDEST = 10_000
+"""Every row is one line: in a file, and where a terminal has to wrap lines itself."""
 
 
 def print_table(
@@ -30,13 +35,16 @@ def print_table(
             style="cyan" if position == 0 else None,
             footer=str(footer[position]) if footer else "",
             footer_style="bold",
-            no_wrap=True,
+            no_wrap=position == 0 or header in right,
+            overflow="fold",
         )
     for row in rows:
         table.add_row(*(str(value) for value in row))
     terminal = file.isatty()
-    # Wide enough for the longest row: a terminal wraps long lines, where rich would truncate them.
-    canvas = Console(file=StringIO(), width=10_000, force_terminal=terminal, no_color=not terminal, highlight=False)
+    canvas = Console(file=StringIO(), width=WIDEST, force_terminal=terminal, no_color=not terminal, highlight=False)
+    columns = shutil.get_terminal_size().columns
+    if terminal and columns >= Measurement.get(canvas, canvas.options, table).minimum:  # where words fit, cells wrap
+        canvas.width = columns
     with canvas.capture() as capture:
         canvas.print(table)
     for line in capture.get().splitlines():

@@ -13,6 +13,7 @@ from bonuslab.algorithms.data.small_files import read_json, typed
 from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.envs.scratch import scratch_folder
 from bonuslab.platform.run.find import Found
+from bonuslab.platform.run.results import EVALUATION_MODES, evaluation_columns, outcome_text
 
 PREFIX = "zoo:"
 FILE = "zoo.json"
@@ -44,6 +45,12 @@ class Entry:
     """Metrics by mode: greedy and sampled."""
     code: str
     """Version and commit of bonuslab that trained it."""
+
+    @property
+    def outcomes(self) -> list[str]:
+        """Its scores by mode in words: `return 0.94  won 97%`."""
+        columns = evaluation_columns(self.scores)
+        return [outcome_text(columns, f"evaluation/{mode}") for mode in EVALUATION_MODES]
 
 
 def entries(root: Path = ZOO) -> dict[str, Entry]:

@@ -14,6 +14,7 @@ import pytest
 
 from bonuslab.algorithms.bonuses import registered
 from bonuslab.algorithms.catalogue import ALGORITHMS, find
+from bonuslab.platform.run.zoo import entries
 
 ROOT = Path(__file__).parents[2]
 LOADED = {"script": "src", "img": "src", "iframe": "src", "link": "href"}
@@ -95,6 +96,11 @@ def test_every_preset_is_listed(site: Path, pages: dict[Path, Page]) -> None:
     for entry in map(find, ALGORITHMS):
         for preset in entry.presets:
             assert f"{preset} ({entry.name})" in text
+
+
+def test_every_agent_is_listed(pages: dict[Path, Page], site: Path) -> None:
+    for name in entries():
+        assert name in pages[site / "zoo.html"].text
 
 
 @pytest.mark.needs("chromium")

@@ -54,7 +54,11 @@ def test_one_expression_is_explained(capsys):
     assert (answer["episodic_part"], answer["global_part"]) == ("2 * e3b", "2 * rnd")
     assert [term["term"] for term in answer["terms"]] == ["e3b", "rnd"]
     assert main(["bonuses", "2*e3b_x_rnd"]) == 0
-    assert capsys.readouterr().out.startswith("2 * e3b * rnd   [combined]\n")
+    text = capsys.readouterr().out
+    assert text.startswith("2 * e3b * rnd   [combined]\n")
+    assert "encoder = inverse   (inverse | random | policy | atari)" in text
+    assert "convention = reference, habitat: paper   (reference | paper)" in text
+    assert "means reference, but paper with --set bonus_variant=habitat" in text
 
 
 def test_shared_networks_are_named(capsys):
