@@ -90,6 +90,11 @@ class Maker:
             raise InvalidInput(
                 f"{self.name} raised {type(error).__name__} when it was made: {error} ({place.filename}:{place.lineno})"
             ) from error
+        if isinstance(env, gym.vector.VectorEnv):
+            raise InvalidInput(
+                f"{self.name} made a {type(env).__name__}; make one environment, and bonuslab steps many together: "
+                "those of a vector env cannot each be reset with its own seed"
+            )
         if not isinstance(env, gym.Env):
             raise InvalidInput(f"{self.name} made a {type(env).__name__}, which is no gymnasium.Env")
         for space in ("observation_space", "action_space"):

@@ -183,6 +183,9 @@ def test_what_goes_wrong_when_an_environment_is_made() -> None:
     def nothing() -> Any:
         return 5
 
+    def several() -> Any:
+        return gym.make_vec("CartPole-v1", 2)
+
     def picky(size: int) -> gym.Env:
         return VectorEnv()
 
@@ -195,6 +198,8 @@ def test_what_goes_wrong_when_an_environment_is_made() -> None:
         catalogue.check_settings(SpacelessEnv)
     with pytest.raises(InvalidInput, match=r"nothing made a int, which is no gymnasium.Env"):
         catalogue.check_settings(nothing)
+    with pytest.raises(InvalidInput, match=r"several made a CartPoleVectorEnv; make one environment"):
+        catalogue.check_settings(several)
     with pytest.raises(InvalidInput, match=r"picky cannot be made with \(\): TypeError: .*'size'"):
         catalogue.check_settings(picky)
 
