@@ -61,8 +61,10 @@ def outcome_text(row: Mapping[str, float], prefix: str = "", fewest: int = FEWES
     if own:
         last = "  ".join(f"{name.replace('_', ' ')} {value:.2f}" for name, value in own.items())
     else:
-        last = f"won {found['win_rate']:.0%}" if "win_rate" in found else "won -"
-    return f"return {'-' if returns is None else f'{returns:.2f}'}  {last}"
+        won = found.get("win_rate")
+        pays_without_wins = won == 0 and returns is not None and returns > 0  # such as CartPole
+        last = "" if pays_without_wins else "won -" if won is None else f"won {won:.0%}"
+    return f"return {'-' if returns is None else f'{returns:.2f}'}  {last}".rstrip()
 
 
 def evaluation_columns(evaluation: Mapping[str, Mapping[str, float]]) -> dict[str, float]:

@@ -54,6 +54,11 @@ def test_metrics_of_the_environment_replace_wins() -> None:
     assert outcome_text(row, place) == "return 100.00  rooms 2.50  rooms ever 3.00"
 
 
+def test_an_environment_that_pays_without_wins_shows_none() -> None:
+    assert outcome_text({"episode_return": 475.0, "win_rate": 0.0}) == "return 475.00"
+    assert outcome_text({"episode_return": -0.3, "win_rate": 0.0}) == "return -0.30  won 0%"
+
+
 def test_terminal_line_is_redrawn_in_place_and_never_wraps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     terminal = Terminal()
