@@ -16,7 +16,7 @@ import pytest
 
 from bonuslab.algorithms.bonuses import parse
 from bonuslab.envs import catalogue
-from bonuslab.platform.cli.main import GROUP, _Parser
+from bonuslab.platform.cli.main import GROUP, _Parser, main
 from bonuslab.platform.cli.train import _OWN
 from bonuslab.platform.grid.arguments import chosen_settings
 from bonuslab.platform.grid.single import SingleRun
@@ -31,6 +31,8 @@ PAGES = [
 _PROGRAMS = "$EDITOR aws bash cat curl docker grafana helm kubectl pip prometheus ray source tensorboard"
 OTHERS = set(_PROGRAMS.split())
 """Programs whose arguments are not parsed; files of the repository among them must exist."""
+ONLY_PRINT = ("bonuses", "presets", "tasks", "zoo")
+"""Commands that are run as they are written."""
 SMALL = "num_envs_per_env_runner=4, rollout_fragment_length=8, num_minibatches=1, num_epochs=1, evaluate_every_steps=0"
 _BLOCK = re.compile(r"(?:<!-- (not run|slow): [^>]+ -->\n)?^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
@@ -125,6 +127,8 @@ def split(words: list[str], *separators: str) -> Iterator[list[str]]:
 def test_command_lines_are_valid(page: Path) -> None:
     for words in command_lines(page.read_text()):
         check(words)
+        if words[:1] == ["bonuslab"] and words[1] in ONLY_PRINT and "--plugin" not in words:
+            assert main(words[1:]) == 0
 
 
 @pytest.mark.usefixtures("fresh_registries")
