@@ -101,13 +101,11 @@ class ReplicaGroup(SingleProcess):
         gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
         if not gradients:
             return
-        own = gradients[0].new_tensor([weight])
-        flat = self.sum(torch.cat([*(gradient.flatten() * weight for gradient in gradients), own]))
+        flat = torch.cat([*(gradient.flatten() for gradient in gradients), gradients[0].new_ones(1)])
+        flat = self.sum(flat.mul_(weight))
         flat /= flat[-1].clone()
-        start = 0
-        for gradient in gradients:
-            gradient.copy_(flat[start : start + gradient.numel()].view_as(gradient))
-            start += gradient.numel()
+        parts = flat[:-1].split([gradient.numel() for gradient in gradients])
+        torch._foreach_copy_(gradients, [part.view_as(own) for part, own in zip(parts, gradients, strict=True)])
 
     def gather(self, value: V) -> list[V]:
         """Two collectives: lengths, then the pickled values, padded to the longest."""
