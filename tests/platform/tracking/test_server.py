@@ -96,6 +96,7 @@ def test_link_opens_the_comparison_of_scopes(ui: Ui) -> None:
     for words in ("global: rnd", "episodic: e3b", "rnd · KeyRoom-S5 · seed 0", "Group by: ", "Results"):
         assert words in page
     assert 'class="trace scatter' in page  # Plotly's curves
+    assert "Unassigned" not in page, "the grid's own run is in a legend"
 
 
 @pytest.mark.slow
