@@ -33,13 +33,15 @@ def per_distinct(trunk: Callable[[Tensor], Tensor], rows: Tensor, fewest: int = 
 def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
     """Indices [U] of one example of each distinct row of `rows` [B, k], and the place [B] of each row among them.
 
-    `rows[example][place]` equals `rows`. Sorting whole rows is slow, so on other devices than the CPU they are compared
-    by a 64-bit hash; if two different rows ever collide, which the final comparison detects, all count as distinct.
+    `rows[example][place]` equals `rows`, bit for bit. Sorting whole rows is slow, so on other devices than the CPU they
+    are compared by a 64-bit hash; if two different rows ever collide, which the final comparison detects, all count as
+    distinct.
     """
-    if rows.dtype == torch.uint8 and rows.shape[1] % _WORD == 0:
+    words = rows
+    if rows.is_floating_point():
+        words = rows.detach().contiguous().view(torch.int32 if rows.element_size() == 4 else torch.int64)
+    elif rows.dtype == torch.uint8 and rows.shape[1] % _WORD == 0:
         words = rows.contiguous().view(torch.int64)
-    else:
-        words = rows
     factors = multipliers(words.shape[1], rows.device)
     if rows.device.type == "cpu":
         example, place = np.empty((2, len(rows)), np.int64)

@@ -18,6 +18,7 @@ from bonuslab.algorithms.bonuses.models.shared_model import SharedModel
 from bonuslab.algorithms.bonuses.models.visited import RandomSubset, visited_rows
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.networks import as_tensors
+from bonuslab.algorithms.networks.distinct import per_distinct
 
 Networks = Literal["shared", "full", "atari"]
 Convention = Literal["reference", "paper", "habitat"]
@@ -115,6 +116,11 @@ class Distillation(SharedModel):
         return self._encoder.features(fragment).states[t * fragment.num_envs : (t + 1) * fragment.num_envs]
 
     def _errors(self, inputs: Any) -> Tensor:
+        if isinstance(inputs, Tensor) and inputs.device.type == "cpu":  # equal states have equal features
+            return per_distinct(self._errors_of_each, inputs)
+        return self._errors_of_each(inputs)
+
+    def _errors_of_each(self, inputs: Any) -> Tensor:
         with torch.no_grad():
             target = self._target(inputs)
         return self._predictor(inputs) - target

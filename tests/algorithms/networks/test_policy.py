@@ -158,6 +158,7 @@ def test_distinct_rows_equal_numpy() -> None:
         rng.integers(0, 2, (50, 256)).astype(np.uint8) * (rng.random((50, 1)) < 0.3).astype(np.uint8),
         rng.integers(0, 3, (60, 3)).astype(np.int16),
         np.zeros((4, 9), np.int16),
+        rng.integers(0, 2, (50, 3)).astype(np.float32),
     ):
         tensor = torch.as_tensor(rows)
         example, place = distinct_rows(tensor)
