@@ -15,6 +15,7 @@ from bonuslab.platform.run.rows import STEPS, RowReader, number
 
 POINTS = 200
 """Most points of a curve; more rows are averaged in equal groups."""
+RAW_BONUS = "bonus_raw/mean"
 TAIL_BYTES = 1 << 16
 """What is read of a large table to follow its end from there."""
 ROWS_BETWEEN_SUMMARIES = 2_000
@@ -88,13 +89,15 @@ class Curves:
     def as_data(self, metric: str, points: int = POINTS, fewest: int = 0) -> dict[str, Any]:
         """Steps, and for each `result` with a value: mean, minimum and maximum of each point, and the last value.
 
-        Minimum and maximum are left out where every point is one row, and columns of a bonus that are 0 throughout.
+        Left out are minimum and maximum where every point is one row, columns of a bonus that are 0 throughout, and the
+        scales of a bonus that is.
         """
         steps = np.frombuffer(self._values.get(STEPS, array("d")))
         if not len(steps):
             return {"rows": 0, "steps": [], "columns": []}
         starts = np.unique(np.linspace(0, len(steps), min(points, len(steps)), endpoint=False).astype(int))
         joined = len(starts) < self._rows
+        without_bonus = RAW_BONUS in self._values and not np.nan_to_num(self.result(RAW_BONUS, fewest)).any()
         columns = []
         for name in arranged(self._reader.columns, metric):
             values = self.result(name, fewest)
@@ -103,6 +106,8 @@ class Curves:
                 continue
             about = find(name)
             if about.group in (BONUS, LEARNING) and not values[there].any():  # such as the parts of the bonus `none`
+                continue
+            if about.group == BONUS and without_bonus:
                 continue
             group = RESULTS if name == metric else about.group
             drawn: dict[str, Any] = {"name": name, "group": group, "label": about.axis, "unit": about.unit}

@@ -62,6 +62,16 @@ def test_the_first_episodes_to_end_are_not_shown_as_results(tmp_path: Path) -> N
     assert recent.value("win_rate") == 0.25
 
 
+def test_a_run_without_a_bonus_has_no_charts_of_it(tmp_path: Path) -> None:
+    for name, raw in (("without", 0.0), ("with", 0.5)):
+        row = {"env_steps": 10, "entropy": 1.0, "bonus/mean": raw, "bonus/sigma": 1.0, "bonus_raw/mean": raw}
+        RowWriter(tmp_path / name).append(row)
+        curves = Curves(tmp_path / name)
+        curves.refresh()
+        drawn = {column["name"] for column in curves.as_data("entropy")["columns"]}
+        assert drawn == {"entropy"} | ({"bonus/mean", "bonus/sigma", "bonus_raw/mean"} if raw else set())
+
+
 def test_few_rows_are_drawn_unchanged_and_more_are_added(tmp_path: Path) -> None:
     path = tmp_path / "progress.csv"
     curves = Curves(path)
