@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from bonuslab.algorithms.rllib.metrics import METRICS, MLFLOW, RESULTS
+from bonuslab.algorithms.rllib.metrics import METRICS, MLFLOW, RESULTS, SHARE, find
 from bonuslab.platform.run.folder import GridDescription
 from bonuslab.platform.tracking import run_description as words
 
@@ -84,5 +84,5 @@ def _chart(metric: str, section: int, name: str) -> dict[str, Any]:
         "lineSmoothness": 0,
         "displayPoints": metric.startswith("evaluation/"),  # few, often one: a line alone would not show it
         "runsCountToCompare": 10,
-        "range": {},
+        "range": {"yMin": -0.02, "yMax": 1.02} if find(metric).unit == SHARE else {},
     }

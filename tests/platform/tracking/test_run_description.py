@@ -106,6 +106,12 @@ def test_comparison_draws_evaluations_as_points() -> None:
     assert points["win_rate"] is False
 
 
+def test_shares_are_drawn_from_0_to_1() -> None:
+    ranges = {chart["metricKey"]: chart["range"] for chart in view_state(GRID, "1234")["compareRunCharts"]}
+    assert ranges["win_rate"] == {"yMin": -0.02, "yMax": 1.02}
+    assert ranges["episode_return"] == {}
+
+
 def test_colours_are_those_of_the_figures() -> None:
     adaptive = replace(TRIAL, labels={**LABELS, "bonus": "adaptive(e3b, rnd)"})
     assert words.trial_tags(GRID, TRIAL, "1234", "t", "p")["mlflow.runColor"] == SCOPE_COLOURS["combined"]
