@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from bonuslab.algorithms.rllib.metrics import RESULTS, find
 from bonuslab.envs.errors import unknown
 from bonuslab.platform.api.handles import Grid, Run
 from bonuslab.platform.pictures.palette import bonus_styles
-from bonuslab.platform.report.drawing import STYLE, line
+from bonuslab.platform.report.drawing import STYLE, line, short_number
 from bonuslab.platform.run.results import EPISODES, fewest_episodes
 
 POINTS = 100
@@ -48,7 +49,8 @@ def plot(runs: Run | Grid | Iterable[Run | Grid], metric: str = "win_rate") -> F
             task, contexts = panel
             axes.set_title(task if contexts == "inf" else f"{task}, {contexts} contexts")
             axes.set_xlabel("environment steps")
-            axes.set_ylabel(metric.replace("_", " ").replace("/", ", "))
+            axes.set_ylabel(find(metric).axis)
+            axes.xaxis.set_major_formatter(FuncFormatter(short_number))
             for bonus, style in styles.items():
                 series = [
                     _series(run, metric)

@@ -10,6 +10,7 @@ Names are imported when they are first used, so that `import bonuslab` is instan
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from importlib.metadata import version as _version
 from pathlib import Path
@@ -80,6 +81,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'bonuslab' has no attribute {name!r}")
     from bonuslab.envs.extras import required_by
 
+    logging.getLogger("ray.widgets.util").setLevel(logging.ERROR)  # in notebooks it recommends ipywidgets
     with required_by(f"bonuslab.{name}"):
         value = getattr(import_module(f"bonuslab.{_HOME_OF[name]}"), name)
     globals()[name] = value

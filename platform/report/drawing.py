@@ -225,3 +225,11 @@ def _for_the_page(svg: str, prefix: str, summary: str, colours: Mapping[str, str
     svg = re.sub(r"#[0-9a-f]{6}\b", lambda found: colours.get(found[0], found[0]), svg)
     opening = f'<svg {box[0]} role="img" aria-label="{html.escape(summary, quote=True)}">'
     return re.sub(r"<svg[^>]*>", lambda _: opening, svg, count=1)
+
+
+def short_number(value: float, _: int | None = None) -> str:
+    """1.5M for 1,500,000 and 20k for 20,000; the second argument is Matplotlib's."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"

@@ -24,6 +24,7 @@ from bonuslab.platform.report.drawing import (
     Panel,
     line,
     most_lines,
+    short_number,
     text_inches,
     wrapped,
 )
@@ -226,11 +227,11 @@ def _draw_curves(
     if logarithmic:
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(ticker.LogLocator(numticks=5))
-        axes.yaxis.set_major_formatter(ticker.FuncFormatter(_short_number))
+        axes.yaxis.set_major_formatter(ticker.FuncFormatter(short_number))
         axes.minorticks_off()
     if curves:
         axes.set_xlim(0, max(curve.steps[-1] for curve in curves.values()) * 1.01)
-    axes.xaxis.set_major_formatter(ticker.FuncFormatter(_short_number))
+    axes.xaxis.set_major_formatter(ticker.FuncFormatter(short_number))
     axes.xaxis.set_major_locator(ticker.MaxNLocator(4))
     axes.set_xlabel("environment steps")
     axes.set_ylabel(ylabel)
@@ -301,15 +302,7 @@ def _ends(of: Mapping[str, Curve]) -> str:
         return "no values."
     steps = max(curve.steps[-1] for curve in of.values())
     last = (f"{name} {number(float(curve.mean[np.isfinite(curve.mean)][-1]))}" for name, curve in of.items())
-    return f"Up to {_short_number(round(steps))} steps; last means: {', '.join(last)}."
-
-
-def _short_number(value: float, _: int | None = None) -> str:
-    """1.5M for 1,500,000 and 20k for 20,000; the second argument is Matplotlib's."""
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return f"{value / size:g}{letter}"
-    return f"{value:g}"
+    return f"Up to {short_number(round(steps))} steps; last means: {', '.join(last)}."
 
 
 def _opacity(methods: Mapping[str, object]) -> float:

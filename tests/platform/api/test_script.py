@@ -62,9 +62,9 @@ def test_the_notebook_runs(tmp_path: Path) -> None:
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(cell.outputs == [] and cell.execution_count is None for cell in cells), "strip the outputs"
-    (training,) = [cell for cell in cells if "steps=4_096" in cell.source]
+    (training,) = [cell for cell in cells if "steps=16_384" in cell.source]
     shorter = "steps=512, num_envs_per_env_runner=8, evaluation_duration=4"
-    training.source = training.source.replace("steps=4_096", shorter)
+    training.source = training.source.replace("steps=16_384", shorter)
     NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()
     assert (tmp_path / "episode.mp4").stat().st_size > 1_000
     assert any("image/png" in output.get("data", {}) for cell in cells for output in cell.outputs)
