@@ -19,7 +19,6 @@ class AlgorithmEntry:
 
     name: str
     config: type[FragmentConfig]
-    presets: Mapping[str, Preset[Any]]
     layouts: Mapping[str, Callable[[int, float], Any]]
     """Resource layouts: `layouts[name](cpus, gpus).configure(config)` sets processes and devices."""
 
@@ -27,6 +26,11 @@ class AlgorithmEntry:
     def hyperparameters(self) -> type[Hyperparameters]:
         """Class of its hyperparameters."""
         return self.config.hyperparameters_class
+
+    @property
+    def presets(self) -> Mapping[str, Preset[Any]]:
+        """By name."""
+        return self.config.presets
 
     def preset(self, name: str) -> Preset[Any]:
         """The preset of this name."""
@@ -41,18 +45,16 @@ class AlgorithmEntry:
 
 def _impala() -> AlgorithmEntry:
     from bonuslab.algorithms.impala.config import IMPALAConfig
-    from bonuslab.algorithms.impala.hyperparameters import PRESETS
     from bonuslab.algorithms.impala.resources import LAYOUTS
 
-    return AlgorithmEntry("impala", IMPALAConfig, PRESETS, LAYOUTS)
+    return AlgorithmEntry("impala", IMPALAConfig, LAYOUTS)
 
 
 def _ddppo() -> AlgorithmEntry:
     from bonuslab.algorithms.ddppo.config import DDPPOConfig
-    from bonuslab.algorithms.ddppo.hyperparameters import PRESETS
     from bonuslab.algorithms.ddppo.resources import LAYOUTS
 
-    return AlgorithmEntry("ddppo", DDPPOConfig, PRESETS, LAYOUTS)
+    return AlgorithmEntry("ddppo", DDPPOConfig, LAYOUTS)
 
 
 _ALGORITHMS: dict[str, Callable[[], AlgorithmEntry]] = {"impala": _impala, "ddppo": _ddppo}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from bonuslab.algorithms.ddppo.hyperparameters import HABITAT, DDPPOHyperparameters
+from bonuslab.algorithms.ddppo.hyperparameters import HABITAT, PRESETS, DDPPOHyperparameters
 from bonuslab.algorithms.ddppo.learner import PPOLearner
 from bonuslab.algorithms.ddppo.worker import DDPPOWorker
 from bonuslab.algorithms.rllib.config import FragmentConfig
@@ -18,6 +18,7 @@ class DDPPOConfig(FragmentConfig):
     """
 
     hyperparameters_class = DDPPOHyperparameters
+    presets = PRESETS
 
     def __init__(self, algo_class: type | None = None) -> None:
         if algo_class is None:

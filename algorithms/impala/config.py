@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bonuslab.algorithms.impala.hyperparameters import IMPALAHyperparameters
+from bonuslab.algorithms.impala.hyperparameters import PRESETS, IMPALAHyperparameters
 from bonuslab.algorithms.impala.learner import IMPALALearner
 from bonuslab.algorithms.rllib.config import FragmentConfig
 
@@ -11,6 +11,7 @@ class IMPALAConfig(FragmentConfig):
     """`IMPALAConfig().environment("MultiRoom-N6").bonus("e3b * rnd")`; the defaults are the paper's for MiniHack."""
 
     hyperparameters_class = IMPALAHyperparameters
+    presets = PRESETS
 
     def __init__(self, algo_class: type | None = None) -> None:
         if algo_class is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from inspect import signature
 from typing import Any, ClassVar, Self
@@ -20,7 +20,7 @@ from bonuslab.algorithms.bonuses import Bonus, parse
 from bonuslab.algorithms.learning.no_compile import Adam, RMSprop
 from bonuslab.algorithms.networks import families
 from bonuslab.algorithms.rllib.honoured import refuse_unsupported
-from bonuslab.algorithms.rllib.hyperparameters import Hyperparameters, specs_of
+from bonuslab.algorithms.rllib.hyperparameters import Hyperparameters, Preset, specs_of
 from bonuslab.algorithms.rllib.intrinsic_reward import FragmentConnector, IntrinsicReward
 from bonuslab.algorithms.rllib.readable import check_readable
 from bonuslab.envs.errors import InvalidInput, check_integer, unknown
@@ -37,6 +37,7 @@ class FragmentConfig(AlgorithmConfig):
     """
 
     hyperparameters_class: ClassVar[type[Hyperparameters]] = Hyperparameters
+    presets: ClassVar[Mapping[str, Preset[Any]]] = {}
 
     def __init__(self, algo_class: type | None = None) -> None:
         super().__init__(algo_class=algo_class)
@@ -79,6 +80,12 @@ class FragmentConfig(AlgorithmConfig):
         for name, value in vars(values).items():
             setattr(self, name, value)
         return self
+
+    def preset(self, name: str) -> Self:
+        """Set all hyperparameters to those of a preset (`bonuslab presets`)."""
+        if name not in self.presets:
+            raise unknown(f"preset of {type(self).__name__.removesuffix('Config').lower()}", name, self.presets)
+        return self.apply(self.presets[name].values)
 
     def bonus(self, expression: str | Bonus | None = None, **hyperparameters: Any) -> Self:
         """Set the intrinsic reward: an expression, and hyperparameters such as `coefficient` and `normalise`."""
@@ -158,7 +165,7 @@ class FragmentConfig(AlgorithmConfig):
                 f"but a batch has {self.envs_per_batch()}"
             )
         parse(self.bonus_expression)
-        if isinstance(self.env, str):
+        if self.env is not None:
             check_readable(self.env, self.env_config, self.network, self.bonus_network, self.bonus_expression)
 
     def _check_numbers(self) -> None:

@@ -11,10 +11,13 @@ from bonuslab.algorithms.bonuses.features.state_features import feature_of
 from bonuslab.algorithms.networks import resolve_family
 from bonuslab.envs.catalogue import observation_space
 from bonuslab.envs.errors import InvalidInput
+from bonuslab.envs.gym.registry import MakeEnv, name_of
 
 
-def check_readable(env: str, settings: Mapping[str, Any], network: str, bonus_network: str | None, bonus: str) -> None:
-    """The message names the environment; one whose observations are not known yet passes."""
+def check_readable(
+    env: str | MakeEnv, settings: Mapping[str, Any], network: str, bonus_network: str | None, bonus: str
+) -> None:
+    """The message names the environment."""
     space = observation_space(env, **settings)
     if space is None:
         return
@@ -25,7 +28,7 @@ def check_readable(env: str, settings: Mapping[str, Any], network: str, bonus_ne
         for feature in _features(parse(bonus)):
             feature_of(feature, space)
     except InvalidInput as error:
-        raise InvalidInput(str(error).replace("this environment", env)) from error
+        raise InvalidInput(str(error).replace("this environment", name_of(env))) from error
 
 
 def _features(bonus: Bonus) -> Iterator[str]:

@@ -63,7 +63,8 @@ class GymFamily:
             self._checked[key] = space
 
     def observation_space(self, name: str | MakeEnv, **settings: Any) -> gym.spaces.Dict | None:
-        """What `check_settings` saw."""
+        """What `check_settings` sees."""
+        self.check_settings(name, **settings)
         return self._checked.get(_key(_maker(name), _own(settings)))
 
     def make_vector_env(self, name: str | MakeEnv, num_envs: int, **settings: Any) -> VectorEnv:

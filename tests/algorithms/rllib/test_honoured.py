@@ -125,6 +125,21 @@ def test_an_unknown_training_setting_is_named() -> None:
         IMPALAConfig().training(learning_rates=1e-3)
 
 
+class Cart(gym.Wrapper):
+    def __init__(self) -> None:
+        super().__init__(gym.make("CartPole-v1"))
+
+
+@BOTH
+@pytest.mark.parametrize("env", ["CartPole-v1", Cart])
+def test_a_preset_brings_a_network_that_reads_the_environment(kind: Any, env: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"network '\w+' cannot read .*Cart.*: .*; `auto` picks one"):
+        kind().environment(env).validate()
+    kind().environment(env).preset("classic").validate()
+    with pytest.raises(InvalidInput, match=r"unknown preset of (impala|ddppo) 'clasic'; did you mean classic"):
+        kind().preset("clasic")
+
+
 def test_every_callback_of_rllib_is_called_or_refused() -> None:
     names = {name for name in vars(RLlibCallback) if name.startswith("on_")}
     assert names >= set(CALLBACKS) >= {"on_episode_end", "on_train_result", "on_environment_created"}
