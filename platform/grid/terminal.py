@@ -8,7 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, product
 from statistics import fmean
 from typing import TextIO
 
@@ -98,32 +98,40 @@ class GridTable:
 def table_lines(
     trials: Sequence[TrialDescription], recorder: Recorder, metric: str, columns: int, height: int
 ) -> list[str]:
-    """A row per bonus and task, or per bonus if there is too little room."""
-    groups = _grouped(trials, ("bonus", "variant", "task", "contexts"))
-    if len(groups) + 2 > height:
-        groups = _grouped(trials, ("bonus", "variant"))
+    """A row per bonus and task; with too little room, percentages instead of bars, or a row per bonus."""
+    rows: list[list[str]] = []
+    widths: list[int] = []
+    labels: list[Mapping[str, str]] = []
+    for names, bars in product((("bonus", "variant", "task", "contexts"), ("bonus", "variant")), (True, False)):
+        groups = _grouped(trials, names)
+        rows, widths = _cells(groups, recorder, metric, bars)
+        labels = [members[0].labels for members in groups.values()]
+        if len(rows) <= height and sum(widths) + 2 * (len(widths) - 1) <= columns:
+            break
+    lines = [_joined(row, widths)[:columns] for row in rows[: max(3, height)]]
+    return [*lines[:2], *(_coloured(line, label) for line, label in zip(lines[2:], labels, strict=False))]
+
+
+def _cells(
+    groups: Mapping[Group, Sequence[TrialDescription]], recorder: Recorder, metric: str, bars: bool
+) -> tuple[list[list[str]], list[int]]:
+    """Two rows of titles and a row per group, and the widths of their columns."""
     shown = [(name, status) for name in dict.fromkeys((metric, WON)) for status in _TITLES]
     labels = [find(name).label if status == next(iter(_TITLES)) else "" for name, status in shown]
-    titles = [_TITLES[status] for _, status in shown]
     keys = [""] * len(next(iter(groups)))
-    rows = [[*keys, "", "", *labels], [*keys, "", "trials", *titles]]
-    some = list(groups.items())[: max(1, height - len(rows))]
-    for key, members in some:
+    rows = [[*keys, "", "", *labels], [*keys, "", "trials", *(_TITLES[status] for _, status in shown)]]
+    for key, members in groups.items():
         states = [recorder[trial.id].state for trial in members]
         counts = Counter(state.status for state in states)
         signs = " ".join(f"{sign}{counts[status]}" for status, sign in _SIGNS.items() if counts[status])
-        bar = progress_bar(fmean(state.fraction_done for state in states))
+        done = fmean(state.fraction_done for state in states)
+        bar = progress_bar(done) if bars else f"{done:4.0%}"
         rows.append([*key, bar, signs, *(_mean(members, recorder, name, status) for name, status in shown)])
-    below = rows[1:]  # a label may reach over both columns of its metric
-    widths = [max(len(row[column]) for row in below) for column in range(len(below[0]))]
+    widths = [max(map(len, column)) for column in zip(*rows[1:], strict=True)]
     for column, label in enumerate(labels, len(keys) + 2):
-        if label:
+        if label:  # it may reach over both columns of its metric
             widths[column + 1] = max(widths[column + 1], len(label) - widths[column] - 2)
-    lines = [_joined(row, widths)[:columns] for row in rows]
-    return [
-        *lines[:2],
-        *(_coloured(line, members[0].labels) for line, (_, members) in zip(lines[2:], some, strict=True)),
-    ]
+    return rows, widths
 
 
 def summary_line(states: Mapping[str, TrialState], bonuses: Mapping[str, str], slots: int) -> str:

@@ -61,6 +61,16 @@ def test_a_small_terminal_gets_a_row_for_every_bonus(sample: GridFolder) -> None
     assert all(len(line) <= 60 for line in lines)
 
 
+def test_bars_give_way_to_what_they_would_cut_off(sample: GridFolder) -> None:
+    trials = sample.description().trials
+    for columns, rows, done in ((110, 8, "█"), (92, 8, "100%"), (79, 4, "100%")):
+        lines = [plain(line) for line in table_lines(trials, Recorder(sample), "episode_return", columns, 40)]
+        assert lines[1].count("finished") == lines[1].count("so far") == 2
+        assert len(lines) == 2 + rows
+        assert done in lines[2]
+        assert max(map(len, lines)) <= columns
+
+
 def test_summary_counts_trials_and_time() -> None:
     states = {"a": TrialState("finished", 100, 100, 50.0), "b": TrialState("running", 50, 100, 50.0)}
     bonuses = {"a": "rnd", "b": "e3b"}
