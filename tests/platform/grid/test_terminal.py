@@ -63,7 +63,7 @@ def test_a_small_terminal_gets_a_row_for_every_bonus(sample: GridFolder) -> None
 
 def test_bars_give_way_to_what_they_would_cut_off(sample: GridFolder) -> None:
     trials = sample.description().trials
-    for columns, rows, done in ((110, 8, "█"), (92, 8, "100%"), (79, 4, "100%")):
+    for columns, rows, done in ((110, 8, "█"), (85, 8, "100%"), (70, 4, "100%")):
         lines = [plain(line) for line in table_lines(trials, Recorder(sample), "episode_return", columns, 40)]
         assert lines[1].count("finished") == lines[1].count("so far") == 2
         assert len(lines) == 2 + rows
