@@ -19,7 +19,7 @@ from bonuslab.envs import catalogue
 from bonuslab.platform.cli.main import GROUP, _Parser, main
 from bonuslab.platform.cli.train import _OWN
 from bonuslab.platform.grid.arguments import chosen_settings
-from bonuslab.platform.grid.single import SingleRun
+from bonuslab.platform.grid.single import SingleRun, default_path
 from bonuslab.platform.run.config import Config
 
 ROOT = Path(__file__).parents[2]
@@ -125,8 +125,9 @@ def split(words: list[str], *separators: str) -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_command_lines_are_valid(page: Path) -> None:
+    trained: set[str] = set()
     for words in command_lines(page.read_text()):
-        check(words)
+        check(words, trained)
         if words[:1] == ["bonuslab"] and words[1] in ONLY_PRINT and "--plugin" not in words:
             assert main(words[1:]) == 0
 
@@ -138,7 +139,7 @@ def test_command_lines_of_generated_pages_are_valid() -> None:
     found = [words for text in texts for words in command_lines(text)]
     assert len(found) > 30
     for words in found:
-        check(words)
+        check(words, set())
 
 
 def hook(module: str) -> object:
@@ -150,10 +151,11 @@ def hook(module: str) -> object:
     return made
 
 
-def check(words: list[str]) -> None:
+def check(words: list[str], trained: set[str]) -> None:
+    """A command; `trained` are the names of the runs that the page has made so far."""
     program, *rest = [word for word in words if not re.match(r"[A-Z_]+=", word)]  # variables for the program
     if program == "bonuslab":
-        check_bonuslab(*rest)
+        check_bonuslab(trained, *rest)
     elif program == "make":
         targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
         assert {word for word in rest if "=" not in word} <= set(targets), words
@@ -175,7 +177,8 @@ def parser_of(command: str) -> _Parser:
     return parser
 
 
-def check_bonuslab(command: str, *rest: str) -> None:
+def check_bonuslab(trained: set[str], command: str, *rest: str) -> None:
+    assert {word for word in rest if "_contexts-" in word} <= trained, "no command of the page makes this run"
     given = parser_of(command).parse_args([word for word in rest if word != "…"])  # `InvalidInput` fails the test
     if not getattr(given, "plugin", None):
         for text in [getattr(given, "bonus", None), getattr(given, "expression", None)]:
@@ -187,7 +190,8 @@ def check_bonuslab(command: str, *rest: str) -> None:
     if command == "train" and not {"plugin", "resume"} & set(vars(given)):
         own = {name: value for name, value in vars(given).items() if name in _OWN and name != "resources"}
         with catalogue.collecting_missing():  # HM3D's data
-            Config.of(given.task, **own, **chosen_settings(vars(given), own.get("algorithm", "impala")))
+            config = Config.of(given.task, **own, **chosen_settings(vars(given), own.get("algorithm", "impala")))
+        trained.add(default_path(config).name)
 
 
 def check_script(rest: list[str]) -> None:
