@@ -31,8 +31,9 @@ class WinnableContexts(MiniHackContexts):
 def make_contexts(
     task: Task, contexts: ContextCount, seed: int, winnable_within: int | None, **options: Any
 ) -> MiniHackContexts:
-    """Contexts of a task: all, or those that the scripted explorer wins within some steps."""
-    check_winnable_within(winnable_within, contexts)
+    """Contexts of a task: all, or those that the scripted explorer wins within some steps; held out are always all."""
+    if not options.get("held_out"):
+        check_winnable_within(winnable_within, contexts)
     if winnable_within is None or options.get("held_out"):
         return MiniHackContexts(contexts, seed, **options)
     return WinnableContexts(task, winnable_within, contexts, seed, **options)

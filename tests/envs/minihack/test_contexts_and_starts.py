@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bonuslab.envs.catalogue import check_settings
+from bonuslab.envs.catalogue import check_settings, make_held_out_vector_env
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.envs.minihack import MiniHackEnv, MiniHackVectorEnv
 from bonuslab.envs.minihack.explorer import Explorer
@@ -38,6 +38,7 @@ def test_a_set_of_winnable_maps_is_the_full_one_without_the_others() -> None:
 def test_held_out_contexts_are_not_filtered() -> None:
     plain = MiniHackEnv(TASK, contexts=2, seed=3, held_out=True).contexts.ids
     assert MiniHackEnv(TASK, contexts=2, seed=3, held_out=True, winnable_within=100).contexts.ids == plain
+    make_held_out_vector_env(TASK, 1, contexts=2, seed=3, winnable_within=100).close()  # an evaluation draws any maps
 
 
 @pytest.mark.parametrize(
