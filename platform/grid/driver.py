@@ -23,6 +23,7 @@ from bonuslab.platform.grid.trainable import GridTrial, trial_spec
 from bonuslab.platform.grid.tune_callback import GridCallback, GridStopper, RayLostError, Stopping
 from bonuslab.platform.run.folder import GridFolder, TrialDescription
 from bonuslab.platform.run.ray_session import ending_with_ray, ray_died
+from bonuslab.platform.run.record import last_line
 from bonuslab.platform.run.stop_request import StopRequest
 from bonuslab.platform.run.versions import this_code
 
@@ -100,6 +101,11 @@ class GridDriver:
                 self._rounds(name, stopping)
         except RayLostError as error:
             stopping.request(str(error))
+        except tune.TuneError as error:
+            # Tune writes a file of its own about every failed trial, and gives up where it cannot: on a full disk.
+            if "[Errno" not in (reason := last_line(str(error))):
+                raise
+            stopping.request(reason)
         finally:
             self._interrupt()
         return GridOutcome(stopping.reason, request.signal, self._recorder.problem)

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from ray import tune
 
 from bonuslab.algorithms.bonuses.algebra import registry
 from bonuslab.platform.run.folder import GridFolder
@@ -47,6 +48,17 @@ def test_a_trial_that_keeps_failing_does_not_stop_the_others(troubled: tuple[Pat
     assert flaky.video.stat().st_size > 1_000
     assert flaky.summary.stat().st_size > 1_000
     assert len(flaky.state().checkpoints) == 1
+
+
+def test_a_full_disk_stops_the_grid_with_a_sentence(
+    tmp_path: Path, tiny: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fit(_: tune.Tuner) -> None:
+        raise tune.TuneError("Traceback (most recent call last):\nOSError: [Errno 28] No space left on device\n")
+
+    monkeypatch.setattr(tune.Tuner, "fit", fit)
+    _, outcome = tiny.drive(tmp_path / "grid", tiny.tiny_scale(["none"], 6, tmp_path), tiny.Notes())
+    assert outcome.stopped == "OSError: [Errno 28] No space left on device"
 
 
 def test_a_retry_resumes_from_the_checkpoint(troubled: tuple[Path, list[str]]) -> None:
