@@ -10,8 +10,8 @@ of what was tried and what survived; exits with status 1 if anything was lost. W
 chaos.csv there, keeps the output and folder of grids that lost something, and prints the table of all lines there: with
 another seed each time, 100 faults may take several sittings.
 
-Grids resume only on the code they began with: do not edit or commit while they run. `disk full` needs the right to
-mount a small file system, `clock` Debian's libfaketime; without them they are left out.
+Grids resume only on the code they began with: do not edit or commit while they run. `disk full` is left out if this
+user may not mount a small file system.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from pathlib import Path
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.experiments.chaos_checks import Finished, finished_trials, loss, shared_memory
 from bonuslab.experiments.chaos_command import Grid
-from bonuslab.experiments.chaos_faults import FAKETIME, FAULTS, ONLY_IN, clock_variables, strike
+from bonuslab.experiments.chaos_faults import FAULTS, ONLY_IN, strike
 from bonuslab.experiments.chaos_grids import SCALES
 from bonuslab.platform.pictures.table import print_table
 from bonuslab.platform.run.versions import git_commit
@@ -59,7 +59,7 @@ class Broken:
 def break_grid(scale: str, faults: Sequence[str], path: Path, chance: random.Random) -> Broken:
     """Strike a new grid with one fault after the other and finish it. It may finish before all of them."""
     result, began, shared = Broken(scale, left=list(faults)), time.monotonic(), shared_memory()
-    grid = Grid(scale, path, clock_variables(path / "clock") if "clock" in faults else {})
+    grid = Grid(scale, path)
     left, before = result.left, Finished()
     try:
         grid.start()
@@ -133,8 +133,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     chance = random.Random(arguments.seed)
     with tempfile.TemporaryDirectory(prefix="chaos-") as scratch:
         with small_disk(Path(scratch) / "try") as can_mount:
-            usable = {"disk full": can_mount, "clock": FAKETIME.exists()}
-            only = [fault for fault in arguments.only if usable.get(fault, True)]
+            only = [fault for fault in arguments.only if can_mount or fault != "disk full"]
         waiting = plan(arguments.faults, only, arguments.grids, chance)
         chance.shuffle(waiting)
         results: list[Broken] = []
@@ -168,7 +167,8 @@ def _keep(result: Broken, name: str, path: Path, folder: Path) -> None:
         writer.writerow((*line, (git_commit() or "unknown")[:7]))
     if result.lost:
         shutil.copy(path.with_suffix(".log"), folder / f"{name}.log")
-        shutil.copytree(path / "grid", folder / name, dirs_exist_ok=True)
+        if (path / "grid").is_dir():
+            shutil.copytree(path / "grid", folder / name, dirs_exist_ok=True)
 
 
 def _kept(folder: Path) -> list[Broken]:

@@ -57,14 +57,18 @@ class Patience:
 class Grid:
     """One grid and the processes of its command."""
 
-    def __init__(self, scale: str, path: Path, variables: dict[str, str]) -> None:
+    def __init__(self, scale: str, path: Path) -> None:
         self.scale, self.folder = scale, GridFolder(path / "grid")
         self._mark = f"{os.getpid()}-{path.name}"
         self._log, self._temporary = path.with_suffix(".log"), path / "t"
         self._temporary.mkdir()
         # Ray gives its workers a low priority, at which other programs of this machine would stop them.
-        own = {MARK: self._mark, "TMPDIR": str(self._temporary), "RAY_worker_niceness": "0", "OMP_NUM_THREADS": "1"}
-        self._variables = own | variables
+        self._variables = {
+            MARK: self._mark,
+            "TMPDIR": str(self._temporary),
+            "RAY_worker_niceness": "0",
+            "OMP_NUM_THREADS": "1",
+        }
         self.runs = 0
 
     def start(self, open_files: int | None = None) -> None:

@@ -29,26 +29,10 @@ ONLY_IN = {"runner": "impala", "bonus actor": "impala", "learner": "ddppo"}
 """Grids that have the process."""
 FAULTS = (
     *("driver", *KILLED, "terminated", "frozen", "few files", "disk full"),
-    *("database deleted", "database damaged", "database locked", "clock"),
+    *("database deleted", "database damaged", "database locked"),
 )
 FROZEN_SECONDS = 30.0
 OPEN_FILES = 256
-FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
-"""Debian's libfaketime, which `clock` needs."""
-JUMPS = ("-3600", "+3600", "-86400", "+86400", "+2592000")
-"""By how many seconds the clock is wrong after a jump."""
-
-
-def clock_variables(offset: Path) -> dict[str, str]:
-    """The environment in which a file sets by how much the clock is wrong; monotonic clocks are right."""
-    offset.write_text("+0")
-    return {
-        "LD_PRELOAD": str(FAKETIME),
-        "FAKETIME_TIMESTAMP_FILE": str(offset),
-        "FAKETIME_NO_CACHE": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        "NO_FAKE_STAT": "1",
-    }
 
 
 def strike(fault: str, grid: Grid, chance: random.Random) -> bool:
@@ -87,8 +71,6 @@ def strike(fault: str, grid: Grid, chance: random.Random) -> bool:
         with suppress(sqlite3.OperationalError), sqlite3.connect(database, timeout=60) as store:
             store.execute("begin exclusive")
             time.sleep(FROZEN_SECONDS)
-    elif fault == "clock":
-        (grid.folder.path.parent / "clock").write_text(chance.choice(JUMPS))
     return True
 
 
