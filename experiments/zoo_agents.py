@@ -3,9 +3,9 @@
     python experiments/zoo_agents.py [NAME ...] [--grid FOLDER]
 
 The same as `make zoo`: trains every agent that the zoo does not have yet, one after the other (1 to 2 minutes each on
-an idle core), then films every claim. NAME is an agent or a video, if not all are wanted. With `--grid`, agents whose
-trial has finished in that grid are taken from there. To train an agent again, delete its folders in experiments/zoo and
-runs/zoo.
+an idle core, `houses-e3b` longer), then films every claim. NAME is an agent or a video, if not all are wanted. With
+`--grid`, agents whose trial has finished in that grid are taken from there. To train an agent again, delete its folders
+in experiments/zoo and runs/zoo.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bonuslab.envs.errors import InvalidInput, unknown
-from bonuslab.experiments import count_study, minihack_grid
+from bonuslab.experiments import count_study, habitat_exploration, minihack_grid
 from bonuslab.platform.grid.experiment import Experiment
 from bonuslab.platform.run import zoo
 from bonuslab.platform.run.agent import TrainedAgent, read_trial_config
@@ -49,6 +49,8 @@ class Claim(NamedTuple):
     seed: int
     """Of the maps and actions."""
     episodes: int = 1
+    file_type: str = "gif"
+    """MP4 where pictures have too many colours for a small GIF."""
 
 
 AGENTS = {
@@ -59,11 +61,23 @@ AGENTS = {
     ),
     "opendoor-n6-rnd": Source(minihack_grid.EXPERIMENT, "laptop", "MultiRoom-N6-S5-OpenDoor__rnd__cinf__s0"),
     "opendoor-n6-e3b": Source(minihack_grid.EXPERIMENT, "laptop", "MultiRoom-N6-S5-OpenDoor__e3b__cinf__s0"),
+    "opendoor-n6-product": Source(minihack_grid.EXPERIMENT, "laptop", "MultiRoom-N6-S5-OpenDoor__e3b-x-rnd__cinf__s0"),
+    "multiroom-n8-product": Source(
+        count_study.EXPERIMENT, "laptop", "MultiRoom-N8-S5__count.episodic-x-count.global__cinf__s0"
+    ),
+    "multiroom-n6-messages-episodic": Source(
+        count_study.EXPERIMENT, "shared", "MultiRoom-N6-S5__count.episodic-feature-message__cinf__s0"
+    ),
+    "corridor-global": Source(count_study.EXPERIMENT, "shared", "Corridor-R3__count.global__c1__s0"),
+    "houses-e3b": Source(habitat_exploration.EXPERIMENT, "laptop", "Apartments-64__e3b__cinf__s0"),
 }
 CLAIMS = {
     "positions": Claim(("multiroom-n8-global", "multiroom-n8-episodic"), seed=1),
-    "messages": Claim(("multiroom-n6-messages",), seed=1, episodes=2),
-    "e3b": Claim(("opendoor-n6-rnd", "opendoor-n6-e3b"), seed=2),
+    "messages": Claim(("multiroom-n6-messages", "multiroom-n6-messages-episodic"), seed=1),
+    "corridor": Claim(("corridor-global",), seed=1),
+    "product": Claim(("multiroom-n8-episodic", "multiroom-n8-product"), seed=1),
+    "e3b": Claim(("opendoor-n6-rnd", "opendoor-n6-e3b", "opendoor-n6-product"), seed=2),
+    "houses": Claim(("houses-e3b",), seed=1, episodes=4, file_type="mp4"),
 }
 """By the name of the video."""
 
@@ -81,7 +95,7 @@ def train(name: str, grid: Path | None = None) -> None:
     elif read_trial_config(found) != config:
         raise InvalidInput(f"{AGENTS[name].trial} has other settings in {grid} than in the experiment")
     _, entry = zoo.add(found, name)
-    print(f"{name}: won {entry.scores['sampled']['win_rate']:.0%} of {entry.episodes} held-out maps, sampled actions")
+    print(f"{name}: {entry.outcomes[1]} in {entry.episodes} held-out contexts with sampled actions")
 
 
 def _finished(grid: Path | None, trial: str) -> Found | None:
@@ -102,7 +116,7 @@ def film(name: str) -> Path:
         shows += played
         titles += [f"{zoo.entries()[agent].bonus}, {one.title}" for one in played]
     VIDEOS.mkdir(parents=True, exist_ok=True)
-    path = VIDEOS / f"{name}.gif"
+    path = VIDEOS / f"{name}.{claim.file_type}"
     side_by_side.save(shows, titles, path, seconds_per_frame=0.1)
     for title, one in zip(titles, shows, strict=True):
         print(f"{path.name}: {title}: {one.summary()}")

@@ -22,7 +22,7 @@ PAGES = {
 """Page of the repository -> page of the site."""
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 _FENCE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
-_SHOWN = (".png", ".svg", ".gif", ".csv", ".md")
+_SHOWN = (".png", ".svg", ".gif", ".mp4", ".csv", ".md")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -94,10 +94,10 @@ def networks() -> str:
 def agents() -> str:
     """The zoo."""
     rows = [
-        (f"`{name}`", f"`{entry.task}`", f"`{entry.bonus}`", f"{entry.env_steps:,}", *entry.outcomes)
+        (f"`{name}`", f"`{entry.task}`", entry.contexts, f"`{entry.bonus}`", f"{entry.env_steps:,}", *entry.outcomes)
         for name, entry in entries().items()
     ]
-    return _table(("agent", "task", "bonus", "steps", *EVALUATION_MODES), rows)
+    return _table(("agent", "task", "contexts", "bonus", "steps", *EVALUATION_MODES), rows)
 
 
 TABLES: dict[str, Callable[[], str]] = {

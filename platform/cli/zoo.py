@@ -12,7 +12,7 @@ from bonuslab.platform.run.find import find
 from bonuslab.platform.run.results import EVALUATION_MODES
 from bonuslab.platform.run.zoo import PREFIX, add, entries
 
-COLUMNS = ("agent", "task", "bonus", "steps", *EVALUATION_MODES)
+COLUMNS = ("agent", "task", "contexts", "bonus", "steps", *EVALUATION_MODES)
 
 
 class ZooCommand:
@@ -50,7 +50,10 @@ class ZooCommand:
             return 0
         from bonuslab.platform.pictures.table import print_table
 
-        rows = [(entry.task, entry.bonus, f"{entry.env_steps:,}", *entry.outcomes) for entry in found.values()]
+        rows = [
+            (entry.task, entry.contexts, entry.bonus, f"{entry.env_steps:,}", *entry.outcomes)
+            for entry in found.values()
+        ]
         print_table(COLUMNS, [(name, *row) for name, row in zip(found, rows, strict=True)])
         print(f"\nScores are of held-out contexts. `bonuslab watch {PREFIX}NAME` plays an agent.")
         return 0
