@@ -159,7 +159,7 @@ def _keep(result: Broken, name: str, path: Path, folder: Path) -> None:
     table = folder / "chaos.csv"
     is_new = not table.exists()
     with table.open("a", newline="") as file:
-        writer = csv.writer(file)
+        writer = csv.writer(file, lineterminator="\n")
         if is_new:
             writer.writerow(("grid", "scale", "faults", "runs", "seconds", "lost", "commit"))
         faults = "; ".join(result.struck)
