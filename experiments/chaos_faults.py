@@ -68,9 +68,12 @@ def strike(fault: str, grid: Grid, chance: random.Random) -> bool:
         with database.open("r+b") as store_file:
             store_file.write(chance.randbytes(4_096))
     elif fault == "database locked":
-        with suppress(sqlite3.OperationalError), sqlite3.connect(database, timeout=60) as store:
-            store.execute("begin exclusive")
-            time.sleep(FROZEN_SECONDS)
+        try:
+            with sqlite3.connect(database, timeout=60) as store:
+                store.execute("begin exclusive")
+                time.sleep(FROZEN_SECONDS)
+        except sqlite3.DatabaseError:
+            return False  # damaged by the fault before, or in use all the time
     return True
 
 
