@@ -39,6 +39,8 @@ class Browser:
         self._loop = asyncio.new_event_loop()
         self._number = 0
         self.complaints: list[str] = []
+        self._origin = ""
+        self._left: set[str] = set()
         try:
             port = self._port(profile / "DevToolsActivePort")
             self._session, self._socket = self._loop.run_until_complete(self._connect(port))
@@ -72,7 +74,10 @@ class Browser:
         """Load a page, from an empty one: changing only the fragment would load nothing."""
         self.send("Page.navigate", url="about:blank")
         self.wait("location.href === 'about:blank'")
-        self.complaints.clear()  # an earlier page may have asked a server that has stopped since
+        self.complaints.clear()
+        self._left.add(self._origin)
+        self._origin = _origin(address)
+        self._left -= {self._origin, ""}
         self.send("Page.navigate", url=address)
 
     def read(self, expression: str) -> Any:
@@ -154,6 +159,13 @@ class Browser:
         if method == "Runtime.exceptionThrown":
             self.complaints.append(json.dumps(given["exceptionDetails"])[:1000])
         elif method == "Log.entryAdded" and given["entry"]["level"] == "error":
-            self.complaints.append(f"{given['entry']['text']} {given['entry'].get('url', '')}")
+            url = given["entry"].get("url", "")
+            # The log may arrive late: an earlier page asked a server that has stopped since.
+            if _origin(url) not in self._left:
+                self.complaints.append(f"{given['entry']['text']} {url}")
         elif method == "Runtime.consoleAPICalled":
             self.complaints.append(json.dumps(given.get("args"))[:1000])
+
+
+def _origin(address: str) -> str:
+    return "/".join(address.split("/")[:3])
