@@ -13,8 +13,7 @@ import ray
 from ray._private import services, state
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.envs.scratch import remove_abandoned
-from bonuslab.platform.run.ray_session import ray_has_died, silence_notices, start_ray
+from bonuslab.platform.run.ray_session import ray_has_died, silence_notices, start_ray, stop_ray
 
 LOCAL = "local"
 ANSWER_SECONDS = 5.0
@@ -84,8 +83,7 @@ def joined(address: str | None, dashboard: bool = False) -> Iterator[Cluster]:
     try:
         yield _inspect(address, context.dashboard_url or "")
     finally:
-        ray.shutdown()
-        remove_abandoned()  # Ray kills processes
+        stop_ray()
 
 
 def own_node_alive() -> bool:

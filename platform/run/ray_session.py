@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psutil
 import ray
 from ray._private import node, ray_constants, services, utils, worker
 from ray._raylet import Config  # type: ignore[attr-defined]
@@ -183,8 +184,24 @@ def ray_session() -> Iterator[None]:
     try:
         yield
     finally:
-        ray.shutdown()
-        remove_abandoned()  # Ray kills processes
+        stop_ray()
+
+
+def stop_ray() -> None:
+    """Leave the cluster, or stop the Ray of this process; no temporary folder of a worker remains on this machine."""
+    workers = _local_workers()
+    ray.shutdown()
+    psutil.wait_procs(workers, PATIENCE_SECONDS)  # Ray kills them and does not wait
+    remove_abandoned()
+
+
+def _local_workers() -> list[psutil.Process]:
+    """Processes that the raylet started which this process started."""
+    own = worker._global_node
+    raylets = own.all_processes.get(ray_constants.PROCESS_TYPE_RAYLET, []) if own is not None else []
+    with suppress(psutil.NoSuchProcess):
+        return [child for info in raylets for child in psutil.Process(info.process.pid).children(recursive=True)]
+    return []
 
 
 def require_room(config: FragmentConfig, available: dict[str, float]) -> None:

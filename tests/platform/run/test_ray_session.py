@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import ray
 from ray._private.node import Node
@@ -104,6 +106,28 @@ def test_a_call_that_waits_for_a_ray_that_has_died_ends(monkeypatch: pytest.Monk
     with ending_with_ray(lambda: said.append("stopped")):
         assert ended.wait(60)
     assert said == ["stopped", "1"]
+
+
+WORKER = """
+import time
+from bonuslab.envs.scratch import scratch_folder
+with scratch_folder() as folder:
+    print(folder, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_workers_that_end_after_ray_leave_no_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with subprocess.Popen([sys.executable, "-c", WORKER], stdout=subprocess.PIPE, text=True) as worker:
+        assert worker.stdout is not None
+        folder = Path(worker.stdout.readline().strip())
+        monkeypatch.setattr(ray_session, "_local_workers", lambda: [psutil.Process(worker.pid)])
+        monkeypatch.setattr(ray, "shutdown", lambda: threading.Timer(0.3, worker.kill).start())
+        assert folder.is_dir()
+        ray_session.stop_ray()
+    assert not folder.exists()
 
 
 HOST = """
