@@ -7,6 +7,9 @@ import typing
 from collections.abc import Iterator
 from typing import Any, Literal
 
+import gymnasium as gym
+import numpy as np
+
 from bonuslab.algorithms.bonuses import PRESETS, Bonus, Setting, parse, registered
 from bonuslab.algorithms.bonuses.algebra.base import value_text
 from bonuslab.algorithms.bonuses.algebra.combinators import restrict
@@ -15,10 +18,24 @@ from bonuslab.algorithms.bonuses.algebra.terms import elementary
 from bonuslab.algorithms.bonuses.algebra.variants import VARIANTS
 from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE
 from bonuslab.algorithms.extensions.kinds import KINDS
+from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.cli.worked_example import example, example_lines
 
 WIDTH = 110
 _VARYING = "\n`reference, habitat: paper` means reference, but paper with --set bonus_variant=habitat."
+_HOUSE = gym.spaces.Dict(
+    rgb=gym.spaces.Box(0, 255, (64, 64, 3), np.uint8),
+    depth=gym.spaces.Box(0, 1, (64, 64, 1), np.float16),
+    gps=gym.spaces.Box(-np.inf, np.inf, (2,), np.float32),
+    compass=gym.spaces.Box(-np.pi, np.pi, (1,), np.float32),
+    previous_action=gym.spaces.Box(0, 4, (1,), np.uint8),
+)
+_GAME = gym.spaces.Dict(
+    frames=gym.spaces.Box(0, 255, (4, 84, 84), np.uint8),
+    room=gym.spaces.Box(0, 255, (1,), np.uint8),
+    position=gym.spaces.Box(0, 255, (2,), np.uint8),
+)
+"""What Apartments and Montezuma's Revenge show; their own packages may not be installed."""
 
 
 def overview() -> dict[str, Any]:
@@ -91,10 +108,18 @@ def explanation(bonus: Bonus) -> dict[str, Any]:
 
 
 def _networks(term: Bonus) -> list[str]:
-    """Keys of the networks that a term uses, found by building it with MiniHack's small networks."""
-    setting = Setting(OBSERVATION_SPACE, NUM_ACTIONS, network="small")
-    parse(str(term)).build(setting)
-    return list(setting.models)
+    """Keys of the networks that a term uses, found by building it for the first family whose observations suit it."""
+    settings = [Setting(OBSERVATION_SPACE, NUM_ACTIONS, network="small")]
+    settings += [Setting(space, NUM_ACTIONS, network="auto") for space in (_HOUSE, _GAME)]
+    complaints = []
+    for setting in settings:
+        try:
+            parse(str(term)).build(setting)
+        except InvalidInput as complaint:
+            complaints.append(complaint)
+        else:
+            return list(setting.models)
+    raise complaints[0]
 
 
 def overview_lines(answer: dict[str, Any]) -> Iterator[str]:

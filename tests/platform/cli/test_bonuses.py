@@ -84,6 +84,21 @@ def test_mistakes_end_with_status_2(words, complaint, capsys):
     assert answer.out == ""
 
 
+@pytest.mark.parametrize(
+    ("expression", "term"),
+    [
+        ("rnd_montezuma", "rnd(networks=atari, keep=0.0625)"),
+        ("noveld(episodic=true, feature=glimpse)", "noveld(episodic=true, feature=glimpse)"),
+        ("count.global(room) * e3b", "count.global(feature=room)"),
+    ],
+)
+def test_bonuses_for_pictures_are_explained_without_an_example(expression, term, capsys):
+    assert main(["bonuses", expression]) == 0
+    text = capsys.readouterr().out
+    assert f"\n  {term}   [" in text
+    assert "\nno worked example with MiniHack's observations: " in text
+
+
 def test_words_are_listed(capsys):
     assert main(["bonuses"]) == 0
     (line,) = {
