@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 # `bonuslab --help` imports this module; RLlib is imported only to build the trials.
 
-SECONDS_PER_ITERATION = 2.0
-"""Minimum time per iteration with workers; serial mode has no minimum."""
+SECONDS_PER_ITERATION = 0.25
+"""Minimum time per iteration with workers, and so of what a run trains beyond its last step; none in serial mode."""
 GPU_SETTINGS = ("num_gpus_per_learner", "num_gpus_for_bonus")
 """Scaled down if a trial has only a fraction of a GPU."""
 
