@@ -50,6 +50,7 @@ def test_what_the_paper_scales_train() -> None:
 def test_the_plan_needs_no_simulator_but_says_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
+    monkeypatch.setattr(session, "find_address", lambda given: None)
     monkeypatch.setattr(session, "joined", lambda address: nullcontext(HERE))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
