@@ -7,9 +7,10 @@ import numpy as np
 from bonuslab.algorithms.networks.kernels.gemm import add_product
 from bonuslab.envs.compiling import njit
 
-# Sums may be reordered for vector instructions, but NaN and infinity must come through: they are looked for later.
-# The error model "numpy" divides without a check for zero, which would also prevent vector instructions.
-_FAST = {"nsz", "arcp", "contract", "reassoc"}
+# NaN and infinity must come through: they are looked for later. Sums keep their order: with "reassoc", the process that
+# compiles these loops had other last bits than those that read them from the cache. The error model "numpy" divides
+# without a check for zero, which would prevent vector instructions.
+_FAST = {"nsz", "arcp", "contract"}
 
 
 @njit(inline="always", fastmath=_FAST)
