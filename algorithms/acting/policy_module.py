@@ -41,15 +41,14 @@ class PolicyModule(TorchRLModule):
     def _forward_inference(self, batch: dict[str, Any], **_: Any) -> dict[str, Any]:
         """RLlib's inference: observations [B, ...], or [B, T, ...] with `state_in`, to logits and the next state."""
         observations, state = batch[Columns.OBS], batch.get(Columns.STATE_IN)
-        size = next(iter(observations.values())).shape[0]
+        some = next(iter(observations.values()))
         if not state:
-            output = self.network.act(
-                observations, torch.ones(size, dtype=torch.bool), self.network.initial_state(size)
-            )
+            first = some.new_ones(len(some), dtype=torch.bool)
+            output = self.network.act(observations, first, self.network.initial_state(len(some)))
             return {Columns.ACTION_DIST_INPUTS: output.logits, Columns.VF_PREDS: output.value}
         rows = {key: value.transpose(0, 1) for key, value in observations.items()}  # [T, B, ...]
         before = tuple(part.transpose(0, 1).contiguous() for part in state.values())  # [layers, B, hidden]
-        first = torch.zeros(next(iter(rows.values())).shape[:2], dtype=torch.bool)
+        first = some.new_zeros(some.shape[1::-1], dtype=torch.bool)
         output = self.network.unroll(rows, first, before)
         after = {key: part.transpose(0, 1) for key, part in zip(state, output.state, strict=True)}
         return {

@@ -36,7 +36,6 @@ class DDPPO(FragmentAlgorithm):
     def setup(self, config: DDPPOConfig) -> None:
         """Start the workers. The driver's learner is a copy for checkpoints and evaluation."""
         super().setup(config)
-        self._restored_bonus: dict[str, Any] | None = None
         self.workers: LocalWorker | RemoteWorkers
         if self.config.serial:
             self.env_runner.adopt(self.learner_group._learner)
@@ -46,7 +45,6 @@ class DDPPO(FragmentAlgorithm):
 
     def training_step(self) -> None:
         """One update by all workers; rollouts are repeated if a lost worker aborts it."""
-        self._restored_bonus = None
         if self._updates == 0 and self.config.warm_up_steps:
             self.workers.warm_up()
         learnt: list[Learnt] = []
@@ -78,8 +76,9 @@ class DDPPO(FragmentAlgorithm):
     def set_state(self, state: dict[str, Any]) -> None:
         """The inverse of `get_state`. Remote workers start new episodes, in contexts they have not seen."""
         super().set_state(state)
-        self._restored_bonus = state.get("bonus")
-        self._broadcast_state()
+        if "bonus" in state:
+            learner = self.learner_group.get_state()[COMPONENT_LEARNER]
+            self.workers.set_state({"learner": learner, "bonus": state["bonus"]})
 
     def _fetch_state(self) -> dict[str, Any]:
         """Copy the workers' state into the driver's learner and return it."""
@@ -87,12 +86,6 @@ class DDPPO(FragmentAlgorithm):
         if not self.config.serial:
             self.learner_group._learner.set_replica_state(state["learner"])
         return state
-
-    def _broadcast_state(self) -> None:
-        """Send the driver's learner and the restored bonus to all workers."""
-        if self._restored_bonus is not None:
-            learner = self.learner_group.get_state()[COMPONENT_LEARNER]
-            self.workers.set_state({"learner": learner, "bonus": self._restored_bonus})
 
     def _log_collected(self, collected: list[Collected]) -> None:
         if not collected:

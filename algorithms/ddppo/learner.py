@@ -12,7 +12,7 @@ from ray.rllib.core.columns import Columns
 from bonuslab.algorithms.acting.rollout import FOLLOWING_VALUE, NEXT_VALUE, VALUE
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.ddppo.loss import one_head, ppo_loss, two_heads
-from bonuslab.algorithms.learning.collectives import SingleProcess
+from bonuslab.algorithms.learning.collectives import Collectives
 from bonuslab.algorithms.learning.learner import FragmentLearner
 from bonuslab.algorithms.networks.running_moments import connect
 
@@ -24,12 +24,12 @@ class PPOLearner(FragmentLearner):
     workers collected, so rollouts of any length count by their steps, and all learners stay identical.
     """
 
-    collectives: SingleProcess = SingleProcess()
+    collectives: Collectives = Collectives()
 
     def build(self) -> None:
         """Build the module; its image statistics are those of all workers."""
         super().build()
-        connect(self.module[DEFAULT_MODULE_ID], lambda: self.collectives)
+        connect(self.module[DEFAULT_MODULE_ID], lambda tensor: self.collectives.sum(tensor))
 
     def prepare(self, fragment: Fragment, tensors: dict[str, Any]) -> dict[str, Any]:
         """Advantages and targets, from the values recorded during the rollout."""

@@ -20,7 +20,7 @@ from bonuslab.algorithms.acting.random_policy import uniform_policy
 from bonuslab.algorithms.acting.rollout import Rollout
 from bonuslab.algorithms.acting.runner import STREAMS_PER_INCARNATION, EpisodeSummary, Failure, FragmentRunner
 from bonuslab.algorithms.data.fragment import Fragment
-from bonuslab.algorithms.learning.collectives import Disconnected, Rendezvous, SingleProcess
+from bonuslab.algorithms.learning.collectives import Collectives, Disconnected, Rendezvous
 from bonuslab.algorithms.rllib.shared_bonus import SharedBonus
 
 
@@ -94,7 +94,7 @@ class DDPPOWorker(FragmentRunner):
     """Whether this process has been given the replicas' state."""
 
     def __init__(self, *, config: Any, **kwargs: Any) -> None:
-        self.collectives = SingleProcess()
+        self.collectives = Collectives()
         self._on_gpu = config.num_gpus_per_env_runner > 0
         self._store: dist.Store | None = None
         self._fragment: Fragment | None = None

@@ -1,4 +1,4 @@
-"""Bonuses, features, networks and environments of the user's own, from a script, a notebook or a plugin file."""
+"""User-defined bonuses, features, networks and environments, from a script, a notebook or a plugin file."""
 
 from bonuslab.algorithms.bonuses.features.state_features import state_feature as feature
 from bonuslab.algorithms.extensions.bonuses import bonus

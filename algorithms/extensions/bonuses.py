@@ -129,38 +129,26 @@ def _from_class(cls: type, name: str, described: dict[str, str]) -> type[Bonus]:
         made = type(cls.__name__, (cls, Bonus), {**kept, "__annotations__": vars(cls).get("__annotations__", {})})
     for key, text in described.items():
         setattr(made, key, text)
-    made.setup = _checked_setup(made.setup, cls, what)  # type: ignore[attr-defined]
-    made.compute = _checked_compute(made.compute, cls, what)  # type: ignore[attr-defined]
-    made.learn = _checked_learn(made.learn, cls, what)  # type: ignore[attr-defined]
-    return made
+    setup, compute, learn = made.setup, made.compute, made.learn  # type: ignore[attr-defined]
 
-
-def _checked_setup(setup: Callable[..., None], cls: type, what: str) -> Callable[..., None]:
     @wraps(setup)
-    def checked(self: Bonus, setting: Setting) -> None:
+    def named_setup(self: Bonus, setting: Setting) -> None:
         with named(what, cls):
             setup(self, setting)
 
-    return checked
-
-
-def _checked_compute(compute: Callable[..., Any], cls: type, what: str) -> Callable[..., torch.Tensor]:
     @wraps(compute)
-    def checked(self: Bonus, fragment: Fragment) -> torch.Tensor:
+    def checked_compute(self: Bonus, fragment: Fragment) -> torch.Tensor:
         with named(what, cls):
             value = compute(self, fragment)
         return _values(value, fragment, self.setting.device, what)
 
-    return checked
-
-
-def _checked_learn(learn: Callable[..., Any], cls: type, what: str) -> Callable[..., Metrics]:
     @wraps(learn)
-    def checked(self: Bonus, fragment: Fragment) -> Metrics:
+    def named_learn(self: Bonus, fragment: Fragment) -> Metrics:
         with named(what, cls):
             return learn(self, fragment) or {}  # a method that returns nothing has no metrics
 
-    return checked
+    made.setup, made.compute, made.learn = named_setup, checked_compute, named_learn  # type: ignore[attr-defined]
+    return made
 
 
 def _what(name: str, definition: Any) -> str:

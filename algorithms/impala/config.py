@@ -29,7 +29,7 @@ class IMPALAConfig(FragmentConfig):
 
     @property
     def local_bonus(self) -> bool:
-        """Whether the bonus is in the driver's process: it must learn there too, or batches would go through it."""
+        """Whether the bonus runs in the driver's process; only if that learns too, or batches would pass through it."""
         return self.serial or (self.bonus_in_driver and self.num_learners == 0)
 
     def envs_per_batch(self) -> int:
@@ -37,7 +37,7 @@ class IMPALAConfig(FragmentConfig):
         return self.num_envs_per_env_runner * self.fragments_per_batch
 
     def set_fragments_per_batch(self, number: float) -> int:
-        """Join so many fragments in a batch, if it is a whole number; returns how many are joined."""
+        """Join this many fragments in a batch, if it is a whole number; returns how many are joined."""
         if number >= 1 and number == int(number):
             self.fragments_per_batch = int(number)
         return self.fragments_per_batch

@@ -48,27 +48,29 @@ def laptop(cpus: int, gpus: float) -> IMPALAResources:
 
 
 def workstation(cpus: int, gpus: float) -> IMPALAResources:
-    """One runner per core except two; learner and bonus share the first GPU, or use those two cores."""
+    """A runner per core, except for a quarter of the cores (at least two) for learner and bonus, or a GPU for both."""
+    learner_threads = 1 if gpus else max(1, cpus // 4)
     return IMPALAResources(
-        num_runners=max(1, cpus - 2),
+        num_runners=max(1, cpus - max(2, learner_threads)),
         learner_gpus=0.6 if gpus else 0.0,
         bonus_gpus=0.4 if gpus else 0.0,
-        learner_threads=1 if gpus else max(1, cpus // 4),
+        learner_threads=learner_threads,
         requests_per_runner=2,
         max_queued_batches=4,
     )
 
 
 def cluster(cpus: int, gpus: float) -> IMPALAResources:
-    """One runner per core except four; learner and bonus each have a GPU if there are two."""
-    learner_gpus = min(1.0, gpus)
+    """As a workstation, but the learner is a process, with at most four cores; it and the bonus can have a GPU each."""
+    resources, learner_gpus = workstation(cpus, gpus), min(1.0, gpus)
+    learner_threads = min(4, resources.learner_threads)
     return replace(
-        workstation(cpus, gpus),
-        num_runners=max(1, cpus - 4),
+        resources,
+        num_runners=max(1, cpus - learner_threads - 3),  # driver, bonus and one spare
         num_learners=1,
         learner_gpus=learner_gpus,
         bonus_gpus=min(1.0, gpus - learner_gpus),
-        learner_threads=1 if gpus else 4,
+        learner_threads=learner_threads,
     )
 
 

@@ -74,7 +74,7 @@ class Trust:
 
 
 def _files(folder: Path) -> list[str]:
-    """Everything in the folder that is no directory, links and pipes included, but for the manifest itself."""
+    """Everything in the folder, links and pipes included, except directories and the manifest itself."""
     names = (str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
     return sorted(name for name in names if name not in (MANIFEST, f"{MANIFEST}.tmp"))
 

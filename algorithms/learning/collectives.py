@@ -23,8 +23,8 @@ class Disconnected(ConnectionError):  # noqa: N818 (it reads as what it is)
     """Another replica left, failed, or timed out."""
 
 
-class SingleProcess:
-    """Single replica; collectives are no-ops."""
+class Collectives:
+    """The interface, and what it does for a single replica: nothing."""
 
     rank = 0
     size = 1
@@ -59,12 +59,12 @@ class Rendezvous:
     timeout_seconds: float
     """How long a collective may wait for the slowest replica."""
 
-    def join(self, own_address: str, on_gpu: bool) -> SingleProcess:
+    def join(self, own_address: str, on_gpu: bool) -> Collectives:
         """Connect to the others, which reach this replica at `own_address`."""
-        return SingleProcess() if self.size == 1 else ReplicaGroup(self, own_address, on_gpu)
+        return Collectives() if self.size == 1 else ReplicaGroup(self, own_address, on_gpu)
 
 
-class ReplicaGroup(SingleProcess):
+class ReplicaGroup(Collectives):
     """Several replicas connected by gloo; tensors on GPUs go over NCCL."""
 
     def __init__(self, rendezvous: Rendezvous, own_address: str, on_gpu: bool) -> None:
@@ -147,4 +147,4 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except (RuntimeError, ConnectionError) as error:  # dist.DistError and its subclasses are RuntimeErrors
-        raise Disconnected(str(error).splitlines()[0][:200]) from error
+        raise Disconnected(str(error).partition("\n")[0][:200]) from error

@@ -23,7 +23,7 @@ from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.data.tensors import as_tensor
 from bonuslab.algorithms.learning import malloc
 from bonuslab.algorithms.learning.no_compile import no_inductor
-from bonuslab.algorithms.networks.states import States
+from bonuslab.algorithms.networks.encoder import States
 
 
 class FragmentLearner(TorchLearner):

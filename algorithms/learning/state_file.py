@@ -29,6 +29,7 @@ CLASSES = {
     "EllipticalMemory": "bonuslab.algorithms.bonuses.memory.elliptical",
     "EpisodeSummary": "bonuslab.algorithms.acting.runner",
     "NeighbourMemory": "bonuslab.algorithms.bonuses.ngu",
+    "RunningEpisode": "bonuslab.algorithms.bonuses.adaptive",
 }
 """Dataclasses and named tuples that a state may contain, and their modules."""
 _COLLECTIONS: dict[str, type] = {"tuple": tuple, "set": set, "frozenset": frozenset}

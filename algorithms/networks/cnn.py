@@ -28,7 +28,7 @@ _BYTE = 256
 
 
 def image_layout(shape: tuple[int, ...]) -> tuple[int, int, int, bool] | None:
-    """(channels, height, width, channels come last) of a image, None for other shapes.
+    """(channels, height, width, channels come last) of an image, None for other shapes.
 
     Images are [H, W, C], [C, H, W] (C is smaller than the sides) or grey [H, W] of at least 16 × 16.
     """

@@ -14,14 +14,13 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from bonuslab.algorithms.networks.compiled import arrays, is_compiled
-from bonuslab.algorithms.networks.encoder import Observations
+from bonuslab.algorithms.networks.encoder import Observations, States
 from bonuslab.algorithms.networks.kernels import unroll as kernels
 from bonuslab.algorithms.networks.kernels.gemm import gemm
 from bonuslab.algorithms.networks.policy import PolicyNetwork, PolicyOutput, State
 from bonuslab.algorithms.networks.small import SmallEncoder
 from bonuslab.algorithms.networks.small_states import SmallStates
 from bonuslab.algorithms.networks.small_trunk import Weights, as_gradients, as_read, as_weights
-from bonuslab.algorithms.networks.states import States
 
 
 def policy_for_acting(network: PolicyNetwork) -> PolicyNetwork | CompiledPolicy:
@@ -42,7 +41,8 @@ def unroll_for_learning(
 
 def _is_known(network: PolicyNetwork) -> bool:
     core = network.core
-    known = isinstance(network.encoder, SmallEncoder) and core is not None and core.layers.num_layers == 1
+    # A subclass may compute something else.
+    known = type(network.encoder) is SmallEncoder and core is not None and core.layers.num_layers == 1
     return known and is_compiled(network.policy_head.weight)
 
 

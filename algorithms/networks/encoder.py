@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from bonuslab.algorithms.data.tensors import as_tensor
-from bonuslab.algorithms.networks.states import States
 
 Observations = Mapping[str, Tensor]
+
+
+class States(ABC):
+    """States of T + 1 rows of N envs as an encoder reads them, prepared once for all epochs and minibatches."""
+
+    @abstractmethod
+    def of_envs(self, columns: Tensor) -> Self:
+        """Those of some of the envs."""
 
 
 class Encoder(nn.Module):

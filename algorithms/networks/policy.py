@@ -8,9 +8,8 @@ from typing import NamedTuple
 from torch import Tensor, nn
 from torch.nn import functional
 
-from bonuslab.algorithms.networks.encoder import Encoder, Observations
+from bonuslab.algorithms.networks.encoder import Encoder, Observations, States
 from bonuslab.algorithms.networks.lstm import ResettingLSTM
-from bonuslab.algorithms.networks.states import States
 
 State = tuple[Tensor, ...]
 

@@ -6,27 +6,19 @@ Source: habitat-baselines, rl/ddppo/policy/running_mean_and_var.py, for the defi
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+Sum = Callable[[Tensor], Tensor]
+"""The sum of a tensor over all replicas."""
 SMALLEST_VARIANCE = 1e-2
 
 
-class Summing(Protocol):
-    """Replicas that can add up their tensors (`learning.collectives`)."""
-
-    def sum(self, tensor: Tensor) -> Tensor:
-        """The sum over all replicas."""
-
-
-class _Alone:
-    """A single replica."""
-
-    def sum(self, tensor: Tensor) -> Tensor:
-        """The tensor itself."""
-        return tensor
+def _own(tensor: Tensor) -> Tensor:
+    """The sum over a single replica."""
+    return tensor
 
 
 class RunningMoments(nn.Module):
@@ -44,11 +36,7 @@ class RunningMoments(nn.Module):
         self.register_buffer("count", torch.zeros((), dtype=torch.float64))
         self.register_buffer("mean", torch.zeros(channels, dtype=torch.float64))
         self.register_buffer("variance", torch.zeros(channels, dtype=torch.float64))
-        self._collectives: Callable[[], Summing] = _Alone
-
-    def connect(self, collectives: Callable[[], Summing]) -> None:
-        """Share the statistics with the replicas that `collectives()` connects."""
-        self._collectives = collectives
+        self.sum_over_replicas: Sum = _own
 
     def forward(self, images: Tensor) -> Tensor:
         """[B, channels, H, W]."""
@@ -67,7 +55,7 @@ class RunningMoments(nn.Module):
         squares = (pixels - mean[:, None]).square().sum(1)
         sizes = pixels.new_tensor([len(images), pixels.shape[1]])
         # Σ n_i m_i² − n m² is what the replicas' means add to the squares: exactly 0 for a single one
-        count, number, *_ = joint = self._collectives().sum(torch.cat([sizes, own, own * mean, squares]))
+        count, number, *_ = joint = self.sum_over_replicas(torch.cat([sizes, own, own * mean, squares]))
         own, between, squares = joint[2:].chunk(3)
         mean = own / number
         variance = (squares + (between - own * mean).clamp(min=0)) / number
@@ -80,11 +68,11 @@ class RunningMoments(nn.Module):
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies and pickles are connected to nothing."""
-        return {**self.__dict__, "_collectives": _Alone}
+        return {**self.__dict__, "sum_over_replicas": _own}
 
 
-def connect(network: nn.Module, collectives: Callable[[], Summing]) -> None:
-    """Share all running moments of a network with the replicas that `collectives()` connects."""
+def connect(network: nn.Module, sum_over_replicas: Sum) -> None:
+    """Share all running moments of a network with its replicas."""
     for part in network.modules():
         if isinstance(part, RunningMoments):
-            part.connect(collectives)
+            part.sum_over_replicas = sum_over_replicas

@@ -16,12 +16,11 @@ from torch.nn import functional
 
 from bonuslab.algorithms.networks.crop import crop_around_agent
 from bonuslab.algorithms.networks.distinct import distinct_rows
-from bonuslab.algorithms.networks.encoder import Encoder, Observations
+from bonuslab.algorithms.networks.encoder import Encoder, Observations, States
 from bonuslab.algorithms.networks.kernels import observations as kernels
 from bonuslab.algorithms.networks.registry import needs_keys, register_family
 from bonuslab.algorithms.networks.small_states import SmallStates, find_patches
 from bonuslab.algorithms.networks.small_trunk import Weights, trunk
-from bonuslab.algorithms.networks.states import States
 
 GLYPH_SIZE = 8
 MESSAGE_SIZE = 16

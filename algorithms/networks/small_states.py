@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from bonuslab.algorithms.networks.distinct import distinct_rows, multipliers, used_ids
+from bonuslab.algorithms.networks.encoder import States
 from bonuslab.algorithms.networks.kernels.observations import distinct_windows, states_of_envs
-from bonuslab.algorithms.networks.states import States
 
 
 @dataclass(frozen=True)

@@ -193,7 +193,7 @@ class FragmentConfig(AlgorithmConfig):
             self.num_minibatches = batch // size
 
     def set_fragments_per_batch(self, number: float) -> int:
-        """Join so many fragments in a batch, if the algorithm can; returns how many it joins."""
+        """Join this many fragments in a batch, if the algorithm can; returns how many it joins."""
         return 1
 
     def get_default_rl_module_spec(self) -> RLModuleSpec:
@@ -220,16 +220,18 @@ class FragmentConfig(AlgorithmConfig):
                 input_observation_space,
                 input_action_space,
                 expression=self.bonus_expression,
+                reward_clip=self.reward_clip,
+                setting={
+                    "network": self.bonus_network or self.network,
+                    "seed": self.seed or 0,
+                    "device": str(device or "cpu"),
+                    "variant": self.bonus_variant,
+                    "grad_clip": self.bonus_grad_clip,
+                },
                 normalise=self.normalise,
                 normalise_at=self.normalise_at,
                 coefficient=self.coefficient,
-                reward_clip=self.reward_clip,
                 updates=self.bonus_updates,
-                network=self.bonus_network or self.network,
-                variant=self.bonus_variant,
-                grad_clip=self.bonus_grad_clip,
-                seed=self.seed or 0,
-                device=str(device or "cpu"),
             )
         )
         return pipeline

@@ -64,11 +64,10 @@ DERIVED = {
     "contexts": "it has an option of its own: --contexts",
     "max_steps": "it is an environment setting: --env max_steps=N",
 }
-"""Names in other libraries of what follows from our hyperparameters, and names of what is no hyperparameter."""
-
+"""Names in other libraries of what follows from our hyperparameters, and settings that are not hyperparameters."""
 
 MAX_INTEGER = 2**53
-"""Of every whole number: beyond it a float cannot count."""
+"""Largest whole number: above it, floats skip some."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 from ray.rllib.connectors.connector_v2 import ConnectorV2
 
 from bonuslab.algorithms.bonuses import Setting, parse
@@ -31,33 +30,22 @@ class _BonusConnector(FragmentConnector):
         input_action_space: gym.Space | None = None,
         *,
         expression: str,
-        network: str,
-        seed: int,
         reward_clip: float | None,
-        variant: str = "ours",
-        grad_clip: float = 40.0,
-        device: str = "cpu",
+        setting: dict[str, Any],
         **model: Any,
     ) -> None:
-        """`model`: arguments of `IntrinsicModel` (`normalise`, `normalise_at`, `coefficient`, `updates`)."""
+        """`setting` and `model`: further arguments of `Setting` and `IntrinsicModel`."""
         super().__init__(input_observation_space, input_action_space)
         self._expression = expression
         self._reward_clip = reward_clip
-        self._build: dict[str, Any] = {
-            "network": network,
-            "seed": seed,
-            "variant": variant,
-            "grad_clip": grad_clip,
-            "device": device,
-        }
-        self._model_arguments = model
+        self._setting_arguments, self._model_arguments = setting, model
         self._model: IntrinsicModel | None = None
 
     @property
     def model(self) -> IntrinsicModel:
         """The bonus models, built on first use: RLlib builds pipelines that it never runs."""
         if self._model is None:
-            setting = Setting(self.input_observation_space, int(self.input_action_space.n), **self._build)
+            setting = Setting(self.input_observation_space, int(self.input_action_space.n), **self._setting_arguments)
             self._model = IntrinsicModel(parse(self._expression), setting, **self._model_arguments)
         return self._model
 
@@ -85,10 +73,10 @@ class IntrinsicReward(_BonusConnector):
         result = self.model.process(fragment)
         fragment.extra |= {
             "reward_extrinsic": fragment.reward,
-            "bonus_episodic": result.bonus_episodic.astype(np.float32),
-            "bonus_global": result.bonus_global.astype(np.float32),
-            "bonus": result.bonus.astype(np.float32),
-            "reward": total_reward(fragment.reward, result.bonus, self._reward_clip).astype(np.float32),
+            "bonus_episodic": result.bonus_episodic,
+            "bonus_global": result.bonus_global,
+            "bonus": result.bonus,
+            "reward": total_reward(fragment.reward, result.bonus, self._reward_clip),
         }
         if shared_data is not None:
             shared_data[METRICS] = result.metrics

@@ -7,6 +7,7 @@ from typing import Any
 
 from bonuslab.algorithms.bonuses import parse
 from bonuslab.algorithms.bonuses.algebra.base import Bonus
+from bonuslab.algorithms.bonuses.algebra.terms import elementary
 from bonuslab.algorithms.bonuses.features.state_features import feature_of
 from bonuslab.algorithms.networks import resolve_family
 from bonuslab.envs.catalogue import observation_space
@@ -21,35 +22,24 @@ def check_readable(
     space = observation_space(env, **settings)
     if space is None:
         return
+    terms = list(_terms(parse(bonus)))
+    has_models = any(not term.name.startswith(("count.", "none")) for term in terms)  # these train no network
     try:
         resolve_family(network, space)
-        if bonus_network is not None and any(_has_models(term) for term in _terms(parse(bonus))):
+        if bonus_network is not None and has_models:
             resolve_family(bonus_network, space)
-        for feature in _features(parse(bonus)):
-            feature_of(feature, space)
+        for term in terms:
+            if "feature" in term.parameters():
+                feature_of(str(term.parameters()["feature"]), space)
     except InvalidInput as error:
         raise InvalidInput(str(error).replace("this environment", name_of(env))) from error
 
 
-def _features(bonus: Bonus) -> Iterator[str]:
-    """The state features that the terms of an expression name."""
-    for term in _terms(bonus):
-        if "feature" in term.parameters():
-            yield str(term.parameters()["feature"])
-
-
-def _has_models(term: Bonus) -> bool:
-    """Counts and `none` train no network."""
-    return not str(term).startswith(("count.", "none"))
-
-
 def _terms(bonus: Bonus) -> Iterator[Bonus]:
     """The expression's bonuses that contain no others."""
-    values = [
-        part for value in bonus.parameters().values() for part in (value if isinstance(value, tuple) else (value,))
-    ]
-    inner = [part for part in values if isinstance(part, Bonus)]
-    for part in inner:
-        yield from _terms(part)
-    if not inner:
-        yield bonus
+    for term in elementary(bonus):
+        inner = [value for value in term.parameters().values() if isinstance(value, Bonus)]
+        for part in inner:
+            yield from _terms(part)
+        if not inner:
+            yield term

@@ -16,7 +16,7 @@ from ray import cloudpickle
 from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE
 from bonuslab.algorithms.impala.config import IMPALAConfig
 from bonuslab.algorithms.impala.hyperparameters import LAPTOP
-from bonuslab.algorithms.learning.collectives import Rendezvous, SingleProcess
+from bonuslab.algorithms.learning.collectives import Collectives, Rendezvous
 from bonuslab.envs.vector_env import FinishedEpisode, Observations, VectorStep
 
 # Workers cannot import what lies under tests/: its classes travel by value.
@@ -39,12 +39,12 @@ def make_config() -> Callable[..., IMPALAConfig]:
 
 
 @pytest.fixture
-def connected() -> Iterator[Callable[[int], list[SingleProcess]]]:
+def connected() -> Iterator[Callable[[int], list[Collectives]]]:
     """`connected(n)` makes n replicas in this process, each for a thread of its own."""
     store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-    made: list[SingleProcess] = []
+    made: list[Collectives] = []
 
-    def connect(size: int) -> list[SingleProcess]:
+    def connect(size: int) -> list[Collectives]:
         name = f"test/{len(made)}"
         with ThreadPoolExecutor(size) as pool:
             places = [Rendezvous("127.0.0.1", store.port, name, rank, size, 10_000.0) for rank in range(size)]

@@ -199,7 +199,8 @@ def test_laptop_presets_keep_our_own_details() -> None:
 @pytest.mark.parametrize(("config", "variant", "clip"), [(IMPALAConfig, "minihack", 40), (DDPPOConfig, "habitat", 0.2)])
 def test_presets_reach_the_bonus(config: Any, variant: str, clip: float) -> None:
     connector = config().bonus("e3b").build_learner_connector(habitat_space(16), gym.spaces.Discrete(4)).connectors[-1]
-    assert (connector._build["variant"], connector._build["grad_clip"]) == (variant, clip)
+    setting = connector._setting_arguments
+    assert (setting["variant"], setting["grad_clip"]) == (variant, clip)
 
 
 def test_a_step_limit_ends_returns_as_released() -> None:

@@ -12,7 +12,7 @@ import gymnasium as gym
 import torch
 
 from bonuslab.algorithms.bonuses.models.shared_model import SharedModel
-from bonuslab.algorithms.learning.collectives import SingleProcess
+from bonuslab.algorithms.learning.collectives import Collectives
 from bonuslab.envs.errors import InvalidInput
 
 M = TypeVar("M", bound=SharedModel)
@@ -32,7 +32,7 @@ class Setting:
     """Details of the bonuses (`VARIANTS`): ours, or those of the authors' MiniHack or Habitat program."""
     grad_clip: float = 40.0
     """Maximum gradient norm of each network."""
-    collectives: SingleProcess = field(default_factory=SingleProcess)
+    collectives: Collectives = field(default_factory=Collectives)
     """Connects the replicas of this bonus in other workers (DD-PPO), which learn and count as one."""
     models: dict[str, SharedModel] = field(default_factory=dict)
     """Shared models by key; terms that ask for the same key get the same model."""

@@ -8,7 +8,7 @@ from bonuslab.algorithms.bonuses.features.state_features import Array, Observati
 from bonuslab.algorithms.networks.cnn import image_layout, images_and_others
 
 IMAGE_HEIGHT, IMAGE_WIDTH, SHADES = 8, 11, 8
-"""Of Go-Explore's cells (Ecoffet et al. 2021)."""
+"""Of the cells of Go-Explore (Ecoffet et al., 2021)."""
 _LUMINANCE = np.array([0.299, 0.587, 0.114], np.float32)
 
 

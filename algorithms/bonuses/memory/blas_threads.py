@@ -1,7 +1,7 @@
 """One thread for the matrix products of NumPy and SciPy while bonuses are computed.
 
-Their matrices are small. With a thread per core an e3b run took five times the CPU time: between products, threads wait
-busily for the next one.
+Their matrices are small. With a thread per core an e3b run took five times the CPU time: between products, threads
+busy-wait for the next one.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bonuslab.algorithms.learning.collectives import SingleProcess
+from bonuslab.algorithms.learning.collectives import Collectives
 
 
 class Joint(NamedTuple):
@@ -18,7 +18,7 @@ class Joint(NamedTuple):
     """[n of this replica]."""
 
 
-def join_in_time(collectives: SingleProcess, times: np.ndarray, rows: np.ndarray) -> Joint:
+def join_in_time(collectives: Collectives, times: np.ndarray, rows: np.ndarray) -> Joint:
     """Rows [n, ...] of all replicas in order of `times` [n], then of rank.
 
     Each replica's own rows must already be in order of time. If env indices increase with rank, the order is that of a

@@ -38,8 +38,9 @@ class Adversary(SharedModel):
         self._policy.value_head.requires_grad_(False)  # the adversary has no values
         self._optimiser = ClippedOptimiser("AGAC adversary", [self._policy], setting, learning_rate)
         self._memory: EpisodeMemory[State] = EpisodeMemory(
-            lambda: tuple(part[:, 0] for part in self._policy.initial_state(1))  # [layers, hidden] each
+            lambda: tuple(part[:, 0].cpu() for part in self._policy.initial_state(1))
         )
+        """[layers, hidden] each, on the CPU, where restored states are."""
         self._divergence: Tensor | None = None
         self._start: State | None = None  # recurrent state before the fragment
 
@@ -71,11 +72,13 @@ class Adversary(SharedModel):
         T, N = fragment.action.shape
         if self._start is None:
             envs = [self._memory.recall(fragment, n) for n in range(N)]
-            self._start = tuple(torch.stack(parts, dim=1) for parts in zip(*envs, strict=True))  # [layers, N, hidden]
+            self._start = tuple(
+                torch.stack(parts, dim=1).to(self._device) for parts in zip(*envs, strict=True)
+            )  # [layers, N, hidden]
         rows = {key: part[:T] for key, part in fragment.observations.items()}
         first = as_tensor(fragment.first[:T], self._device)
         output = self._policy.unroll(as_tensors(rows, self._device), first, self._start)
-        after = [part.detach() for part in output.state]
+        after = [part.detach().cpu() for part in output.state]
         for n in range(N):
             self._memory.store(fragment, n, tuple(part[:, n].clone() for part in after))
         log_p = functional.log_softmax(as_tensor(fragment.behaviour_logits, self._device), dim=-1)

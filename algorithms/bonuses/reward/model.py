@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from torch.utils._pytree import tree_map_only
 
 from bonuslab.algorithms.bonuses.algebra.base import Bonus, Metrics
 from bonuslab.algorithms.bonuses.algebra.combinators import combine, restrict
@@ -40,13 +41,8 @@ class IntrinsicBatch:
     metrics: Metrics
 
     def columns(self) -> dict[str, np.ndarray]:
-        """The arrays by name, for `Fragment.extra`."""
-        return {
-            "bonus": self.bonus,
-            "bonus_raw": self.bonus_raw,
-            "bonus_episodic": self.bonus_episodic,
-            "bonus_global": self.bonus_global,
-        }
+        """The arrays by name."""
+        return {name: values for name, values in vars(self).items() if name != "metrics"}
 
 
 class IntrinsicModel:
@@ -150,15 +146,14 @@ class IntrinsicModel:
             model.warm_up(fragment)
 
     def state_dict(self) -> dict[str, Any]:
-        """A deep copy of everything learnt and remembered."""
-        return copy.deepcopy(
-            {
-                **self._identity(),
-                "models": self.setting.state_dict(),
-                "terms": self._terms.state_dict(),
-                "normalisers": {part: normaliser.state_dict() for part, normaliser in self._normalisers.items()},
-            }
-        )
+        """A deep copy of everything learnt and remembered, on the CPU: the driver that receives it may have no GPU."""
+        state = {
+            **self._identity(),
+            "models": self.setting.state_dict(),
+            "terms": self._terms.state_dict(),
+            "normalisers": {part: normaliser.state_dict() for part, normaliser in self._normalisers.items()},
+        }
+        return tree_map_only(torch.Tensor, torch.Tensor.cpu, copy.deepcopy(state))
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The inverse of `state_dict`; rejects the state of another bonus, network or normalisation."""

@@ -18,7 +18,7 @@ from bonuslab.algorithms.bonuses.models.visited import RandomSubset
 from bonuslab.algorithms.bonuses.models.whitened_frames import whitened_frames
 from bonuslab.algorithms.data.fragment import Fragment
 from bonuslab.algorithms.data.synthetic import OBSERVATION_SPACE, next_state_at
-from bonuslab.algorithms.learning.collectives import SingleProcess
+from bonuslab.algorithms.learning.collectives import Collectives
 from bonuslab.envs.atari.games import find_game
 from bonuslab.envs.atari.spaces import observation_space
 from bonuslab.envs.errors import InvalidInput
@@ -201,7 +201,7 @@ def test_novelty_decreases_and_frames_are_counted_once() -> None:
     assert novelty[2] < 0.8 * novelty[0]
 
 
-class Twice(SingleProcess):
+class Twice(Collectives):
     """As if another replica had seen the same frames."""
 
     def sum(self, tensor: torch.Tensor) -> torch.Tensor:

@@ -14,7 +14,7 @@ from bonuslab.algorithms.bonuses import Setting, parse
 from bonuslab.algorithms.bonuses.reward.model import IntrinsicModel
 from bonuslab.algorithms.data.fragment import Fragment, concat_envs
 from bonuslab.algorithms.data.synthetic import NUM_ACTIONS, OBSERVATION_SPACE, Trajectory
-from bonuslab.algorithms.learning.collectives import SingleProcess
+from bonuslab.algorithms.learning.collectives import Collectives
 
 SPACES = {"default_policy": (OBSERVATION_SPACE, gym.spaces.Discrete(NUM_ACTIONS))}
 EXPRESSIONS = (
@@ -45,7 +45,7 @@ def fragments(lengths: tuple[int, int], seed: int = 0, heads: int = 1) -> list[F
     return made
 
 
-def learner(make_config, collectives: SingleProcess, **training):
+def learner(make_config, collectives: Collectives, **training):
     config = make_config("none").training(**{"num_epochs": 2, "num_minibatches": 1, **training})
     torch.manual_seed(7)
     made = config.build_learner(spaces=SPACES)
@@ -67,7 +67,7 @@ def both(function, *arguments) -> list:
 def test_two_workers_with_one_env_each_equal_one_worker_with_both(make_config, connected, heads):
     training = {"normalise_advantages": True, "num_values": heads}
     parts = fragments((12, 12), heads=heads)
-    alone = learner(make_config, SingleProcess(), **training)
+    alone = learner(make_config, Collectives(), **training)
     before = parameters(alone)
     alone.learn_from(concat_envs(parts))
     workers = [learner(make_config, replica, **training) for replica in connected(2)]
@@ -83,7 +83,7 @@ def test_rollouts_are_weighted_by_their_steps(make_config, connected):
     parts = fragments((12, 3))
     workers = [learner(make_config, replica, num_epochs=1, normalise_advantages=False) for replica in connected(2)]
     gradients: dict[int, torch.Tensor] = {}
-    alone = [learner(make_config, SingleProcess(), num_epochs=1, normalise_advantages=False) for _ in parts]
+    alone = [learner(make_config, Collectives(), num_epochs=1, normalise_advantages=False) for _ in parts]
     own = []
     for made, part in zip(alone, parts, strict=True):
         made.reduce_gradients = lambda parameters, steps: own.append(
@@ -106,7 +106,7 @@ def test_rollouts_are_weighted_by_their_steps(make_config, connected):
     assert torch.equal(parameters(workers[0]), parameters(workers[1]))
 
 
-def model(expression: str, collectives: SingleProcess, normalise: str = "std") -> IntrinsicModel:
+def model(expression: str, collectives: Collectives, normalise: str = "std") -> IntrinsicModel:
     setting = Setting(OBSERVATION_SPACE, NUM_ACTIONS, network="small", collectives=collectives)
     made = IntrinsicModel(parse(expression), setting, normalise=normalise, updates=3)
     for source in setting.models.values():
@@ -127,7 +127,7 @@ def rollouts(round_: int) -> list[Fragment]:
 @pytest.mark.parametrize(("expression", "normalise"), [*((text, "std") for text in EXPRESSIONS), ("e3b", "return")])
 def test_bonuses_of_two_workers_equal_those_of_one(connected, expression, normalise):
     """Counts, covariances and normalisers are shared, gradients averaged; three updates per rollout."""
-    alone = model(expression, SingleProcess(), normalise)
+    alone = model(expression, Collectives(), normalise)
     workers = [model(expression, replica, normalise) for replica in connected(2)]
     for round_ in range(2):
         parts = rollouts(round_)

@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from bonuslab.algorithms.bonuses.memory.joint_experience import join_in_time
-from bonuslab.algorithms.learning.collectives import Disconnected, SingleProcess
+from bonuslab.algorithms.learning.collectives import Collectives, Disconnected
 
 
-def on_all(replicas: list[SingleProcess], function: Callable[[SingleProcess], object]) -> list:
+def on_all(replicas: list[Collectives], function: Callable[[Collectives], object]) -> list:
     with ThreadPoolExecutor(len(replicas)) as pool:
         return [future.result() for future in [pool.submit(function, replica) for replica in replicas]]
 
@@ -38,7 +38,7 @@ def test_gradients_are_weighted_by_the_divisors_of_the_losses(connected):
     samples = torch.randn(8, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     parts = [samples[:3], samples[3:]]
 
-    def gradient(part: torch.Tensor, replica: SingleProcess) -> list[torch.Tensor]:
+    def gradient(part: torch.Tensor, replica: Collectives) -> list[torch.Tensor]:
         weight = torch.nn.Parameter(torch.ones(4, dtype=torch.float64))
         unused = torch.nn.Parameter(torch.ones(2, dtype=torch.float64))
         ((part @ weight) ** 3).mean().backward()
@@ -46,7 +46,7 @@ def test_gradients_are_weighted_by_the_divisors_of_the_losses(connected):
         assert unused.grad is None
         return weight.grad
 
-    expected = gradient(samples, SingleProcess())
+    expected = gradient(samples, Collectives())
     for got in on_all(connected(2), lambda replica: gradient(parts[replica.rank], replica)):
         torch.testing.assert_close(got, expected, rtol=1e-14, atol=1e-14)
 
@@ -54,16 +54,16 @@ def test_gradients_are_weighted_by_the_divisors_of_the_losses(connected):
 def test_a_single_process_changes_nothing():
     parameter = torch.nn.Parameter(torch.ones(2))
     parameter.grad = torch.tensor([1.0, 2.0])
-    SingleProcess().average_gradients([parameter], 7)
+    Collectives().average_gradients([parameter], 7)
     assert parameter.grad.tolist() == [1.0, 2.0]
-    assert SingleProcess().gather("x") == ["x"]
+    assert Collectives().gather("x") == ["x"]
 
 
 def test_a_replica_that_leaves_disconnects_the_others(connected):
     replicas = connected(3)
     threading.Timer(0.3, replicas[2].close).start()
 
-    def wait(replica: SingleProcess) -> int:
+    def wait(replica: Collectives) -> int:
         with pytest.raises(Disconnected):
             replica.sum(torch.ones(1))
         return replica.exchanges

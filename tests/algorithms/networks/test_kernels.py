@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -185,6 +186,16 @@ def test_acting_compiled(family: str) -> None:
         assert_close(getattr(ours, name), getattr(plain, name))
     for mine, exact in zip(ours.state, plain.state, strict=True):
         assert_close(mine, exact)
+
+
+def test_a_subclass_of_the_encoder_is_not_compiled() -> None:
+    class Doubled(SmallEncoder):
+        def encode(self, states: Any) -> tuple[Tensor, Tensor]:
+            features, place = super().encode(states)
+            return 2 * features, place
+
+    network = PolicyNetwork(Doubled(OBSERVATION_SPACE), num_actions=3, core_size=8)
+    assert policy_for_acting(network) is network
 
 
 def test_small_encoder_passes_nan_on() -> None:

@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
+from bonuslab.algorithms import catalogue
 from bonuslab.algorithms.ddppo.hyperparameters import PRESETS as DDPPO_PRESETS
 from bonuslab.algorithms.ddppo.hyperparameters import DDPPOHyperparameters
 from bonuslab.algorithms.impala.config import IMPALAConfig
@@ -101,3 +102,15 @@ def test_the_bonus_uses_the_policys_network_by_default() -> None:
     assert network() == "small"
     config.training(bonus_network="paper")
     assert network() == "paper"
+
+
+@pytest.mark.parametrize("gpus", [0, 1, 2])
+@pytest.mark.parametrize("cpus", [4, 8, 12, 16, 64])
+@pytest.mark.parametrize("layout", ["workstation", "cluster"])
+@pytest.mark.parametrize("algorithm", catalogue.ALGORITHMS)
+def test_resources_fit_the_machine(algorithm: str, layout: str, cpus: int, gpus: float) -> None:
+    entry = catalogue.find(algorithm)
+    config = entry.choose_resources(layout, cpus, gpus).configure(entry.config())
+    needed = config.algo_class.default_resource_request(config.to_dict()).required_resources
+    assert needed["CPU"] <= cpus
+    assert needed.get("GPU", 0) <= gpus
