@@ -38,7 +38,7 @@ from bonuslab.platform.pictures.table import print_table
 from bonuslab.platform.run.versions import git_commit
 
 PAUSE_SECONDS = 1.5
-"""At most so long after new rows the next fault strikes."""
+"""Longest pause between new rows and the next fault."""
 DISK = "128m"
 FAULTS_PER_GRID = 10
 
@@ -127,7 +127,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="+", choices=FAULTS, default=FAULTS, metavar="FAULT", help=", ".join(FAULTS))
     parser.add_argument("--grids", nargs="+", choices=SCALES, default=list(SCALES), help="default: all of them")
-    parser.add_argument("--minutes", type=float, default=float("inf"), metavar="M", help="begin no grid after so long")
+    parser.add_argument("--minutes", type=float, default=float("inf"), metavar="M", help="start no grid after this")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write chaos.csv and the grids' output there")
     arguments = parser.parse_args(argv)
     chance = random.Random(arguments.seed)

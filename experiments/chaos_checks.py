@@ -52,7 +52,7 @@ def loss(folder: GridFolder, before: Finished) -> str:
             return f"{trial.id} has {len(runs)} runs in MLflow"
         if runs[0] != rows:
             return f"{trial.id} has {len(rows)} rows, MLflow has {len(runs[0])}, {len(set(rows) & set(runs[0]))} alike"
-    return f"MLflow has trials that the grid has not: {', '.join(tracked)}" if tracked else ""
+    return f"MLflow has trials that the grid lacks: {', '.join(tracked)}" if tracked else ""
 
 
 def tracked_rows(database: Path) -> dict[str, list[list[tuple[float, ...]]]]:

@@ -22,10 +22,10 @@ MARK = "BONUSLAB_CHAOS"
 """Environment variable by which a grid's processes are recognised."""
 DELIVERED = "every trial is in MLflow"
 HANGS_SECONDS = 120.0
-"""Without a new row or another sign of life for so long, a grid hangs. Waiting for a busy machine does not count."""
+"""A grid hangs if it shows no sign of life for this long. Waiting for a busy machine does not count."""
 POLL_SECONDS = 0.5
 LEFT_SECONDS = 30.0
-"""So long may processes take to end."""
+"""How long processes may take to end."""
 NOT_OURS = re.compile("ray|pymp-")
 """Ray's logs and a socket of its dashboard."""
 MOST_RUNS = 16

@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime
 import os
 import platform
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.experiments.benchmarks.measurement import Measurement
+from bonuslab.platform.run.machine import processor
+from bonuslab.platform.run.versions import git_commit
 
 ROOT = Path(__file__).resolve().parents[2]
 AGAINST = {"training", "combinations", "time-to-solve", "curves", "startup"}
@@ -54,26 +55,14 @@ def replace_section(file: Path, section: str | None) -> None:
 
 def commit() -> str:
     """The commit of this code, and whether files differ from it."""
-    try:
-        described = ["git", "-C", str(ROOT), "describe", "--always", "--abbrev=7", "--exclude=*", "--dirty"]
-        text = subprocess.run(described, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return text.replace("-dirty", " (with uncommitted changes)")
+    found, dirty, _ = (git_commit() or "unknown").partition("-dirty")
+    return found[:7] + (" (with uncommitted changes)" if dirty else "")
 
 
 def machine() -> str:
     """Cores and processor."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return f"{cores} cores, {_processor()}, {platform.system()}"
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.machine()
+    return f"{cores} cores, {processor()}, {platform.system()}"
 
 
 def _number(value: float) -> str:

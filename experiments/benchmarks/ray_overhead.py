@@ -14,7 +14,7 @@ import torch
 from bonuslab.experiments.benchmarks.measurement import Measurement
 from bonuslab.experiments.benchmarks.process_memory import DRIVER, usage_by_role
 from bonuslab.platform.run.config import Config
-from bonuslab.platform.run.ray_session import ray_session, silence_notices
+from bonuslab.platform.run.ray_session import cluster_address, ray_session, silence_notices
 
 TASK = "MultiRoom-N8-S5"
 BONUSES = ("count.episodic(position)", "e3b * rnd")
@@ -28,7 +28,7 @@ def run(quick: bool) -> list[Measurement]:
     torch.set_num_threads(1)
     updates, turns = (10, 2) if quick else (40, TURNS)
     rows = []
-    with ray_session():
+    with ray_session(cluster_address()):
         for bonus in BONUSES[: 1 if quick else None]:
             with _training(bonus, serial=False) as shared, _training(bonus, serial=True) as alone:
                 pairs = [(_turn(shared, updates), _turn(alone, updates)) for _ in range(turns)]

@@ -11,7 +11,7 @@ from typing import Any
 from bonuslab.algorithms.bonuses import parse
 from bonuslab.experiments.count_tables.rows import ALL_KINDS, Row, bonus_text
 from bonuslab.platform.report.comparison import Comparison, Score
-from bonuslab.platform.report.paper_numbers import RESULTS
+from bonuslab.platform.report.paper_numbers import PaperResult, paper_cell
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Cell:
     kind: str
     values: tuple[float, ...]
     """Final returns, one per seed that has results."""
-    paper: tuple[float, float] | None
-    """The paper's mean and standard deviation."""
+    paper: PaperResult | None
+    """For the setting that the row stands for."""
 
     @property
     def bonus(self) -> str:
@@ -55,7 +55,8 @@ def cells(comparison: Comparison, rows: Sequence[Row]) -> list[Cell]:
     for row in rows:
         for contexts, kind in product(row.contexts, ALL_KINDS):
             if values := _best_variant(scores.get((row.task, contexts, expression(kind, row.feature)), [])):
-                found.append(Cell(row, contexts, kind, values, paper_cell(row, contexts, kind)))
+                paper = paper_cell(row.paper_task, contexts, row.feature, kind)
+                found.append(Cell(row, contexts, kind, values, paper))
     return found
 
 
@@ -69,15 +70,6 @@ def seeds_text(found: Sequence[Cell]) -> str:
     counts = [len(cell.values) for cell in found]
     fewest, most = min(counts), max(counts)
     return f"{fewest} to {most} seeds" if fewest < most else f"{most} seed{'s' if most > 1 else ''}"
-
-
-def paper_cell(row: Row, contexts: str, kind: str) -> tuple[float, float] | None:
-    """The paper's mean and standard deviation for the setting that a row stands for."""
-    wanted = (row.paper_task, contexts, row.feature, kind)
-    for result in RESULTS:
-        if (result.task, result.contexts, result.feature, result.scope) == wanted:
-            return result.mean, result.std
-    return None
 
 
 def _best_variant(scores: Sequence[Score]) -> tuple[float, ...]:

@@ -15,6 +15,7 @@ from bonuslab.experiments.count_tables.cells import Cell, seeds_text
 from bonuslab.experiments.count_tables.rows import ALL_KINDS, BANDIT, Row
 from bonuslab.platform.pictures.palette import SCOPE_COLOURS
 from bonuslab.platform.report.drawing import FAINT, INK, STYLE
+from bonuslab.platform.report.paper_numbers import PaperResult
 from bonuslab.platform.report.statistics import interval_of_mean
 from bonuslab.platform.report.trial_results import contexts_text
 
@@ -41,14 +42,14 @@ def draw_finding(found: Sequence[Cell], folder: Path) -> Path:
             here = [cell for cell in found if cell.row == row]
             _over_contexts(own, row, {cell: _ours(cell) for cell in here})
             own.set_title(f"{row.name}\nours, {seeds_text(here)}")
-            _over_contexts(paper, row, {cell: _papers(*cell.paper) for cell in here if cell.paper})
+            _over_contexts(paper, row, {cell: _papers(cell.paper) for cell in here if cell.paper})
             paper.set_title(f"{row.paper_task}, {row.feature}s\npaper, 5 seeds")
         if single:
             own, paper = grid
             here = [cell for cell in found if cell.row in single]
             _side_by_side(own, single, {cell: _ours(cell) for cell in here})
             own.set_title(f"other rows\nours, {seeds_text(here)}")
-            _side_by_side(paper, single, {cell: _papers(*cell.paper) for cell in here if cell.paper}, of_paper=True)
+            _side_by_side(paper, single, {cell: _papers(cell.paper) for cell in here if cell.paper}, of_paper=True)
             paper.set_title("other rows\npaper, 5 seeds")
         figure.axes[0].set_ylabel("final return (1 = always wins)")
         kinds = list(dict.fromkeys(cell.kind for cell in found))
@@ -80,9 +81,9 @@ def _ours(cell: Cell) -> Spread:
     return Spread(cell.mean, float(low[0]), float(high[0]), cell.values)
 
 
-def _papers(mean: float, std: float) -> Spread:
+def _papers(cell: PaperResult) -> Spread:
     """With the printed standard deviation, as far as such a return is possible."""
-    return Spread(mean, mean - std, min(mean + std, BEST_RETURN))
+    return Spread(cell.mean, cell.mean - cell.std, min(cell.mean + cell.std, BEST_RETURN))
 
 
 def _over_contexts(axes: Axes, row: Row, values: Values) -> None:

@@ -81,7 +81,7 @@ def variants_table(comparison: Comparison, found: Sequence[Cell]) -> str:
 
 def _cell_text(cell: Cell) -> str:
     own = f"{cell.mean:.2f} ± {cell.std:.2f}" if len(cell.values) > 1 else f"{cell.mean:.2f}"
-    return own if cell.paper is None else f"{own}<br>*{cell.paper[0]:.2f} ± {cell.paper[1]:.2f}*"
+    return own if cell.paper is None else f"{own}<br>*{cell.paper.mean:.2f} ± {cell.paper.std:.2f}*"
 
 
 def _trials(results: GridResults, comparison: Comparison, rows: Sequence[Row]) -> str:

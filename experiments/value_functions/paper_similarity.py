@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from bonuslab.platform.report.paper_numbers import RESULTS
+from bonuslab.platform.report.paper_numbers import paper_cell
 
 _EXAMPLES: Final = "appendix, tab:avg-similarity-examples"
 _CONTEXTS: Final = "appendix, tab:cosine-sim-vs-perf"
@@ -25,11 +25,8 @@ class PaperSimilarity:
 
     def mean_return(self, scope: str) -> float | None:
         """The paper's mean return of the count bonus with this scope in this setting, if reported."""
-        for result in RESULTS:
-            setting = (result.task, result.feature, result.contexts, result.scope)
-            if setting == (self.task, self.feature, self.contexts, scope):
-                return result.mean
-        return None
+        found = paper_cell(self.task, self.contexts, self.feature, scope)
+        return None if found is None else found.mean
 
 
 PAPER: Final = (
@@ -46,10 +43,8 @@ PAPER: Final = (
 
 def paper_similarity(task: str, feature: str, contexts: str) -> float | None:
     """The paper's similarity for a setting, if reported; the task without `MiniHack-` and `-v0`."""
-    for row in PAPER:
-        if (row.task, row.feature, row.contexts) == (task, feature, contexts):
-            return row.similarity
-    return None
+    wanted = (task, feature, contexts)
+    return next((row.similarity for row in PAPER if (row.task, row.feature, row.contexts) == wanted), None)
 
 
 def nearest(similarity: float) -> PaperSimilarity:

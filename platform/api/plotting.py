@@ -16,12 +16,12 @@ from bonuslab.envs.errors import unknown
 from bonuslab.platform.api.handles import Grid, Run
 from bonuslab.platform.pictures.palette import bonus_styles
 from bonuslab.platform.report.drawing import STYLE, line, short_number
+from bonuslab.platform.report.statistics import interval_of_mean
 from bonuslab.platform.run.results import EPISODES, fewest_episodes
 
 POINTS = 100
-RESAMPLES = 2_000
 UNIT_RANGE = ("win_rate", "coverage")
-"""Suffixes of metrics in [0, 1]; their bands are clipped to it."""
+"""Suffixes of metrics in [0, 1]."""
 
 
 class Curves(Figure):
@@ -34,14 +34,15 @@ class Curves(Figure):
 
 
 def plot(runs: Run | Grid | Iterable[Run | Grid], metric: str = "win_rate") -> Figure:
-    """One panel per task, one line per bonus: the mean over seeds and its 95 % bootstrap interval."""
+    """One panel per task, one line per bonus and variant: the mean over seeds and its 95 % bootstrap interval."""
     found = list(_flattened(runs))
     known = {column for run in found for column in run.metrics.columns}
     if metric not in known:
         raise unknown("metric of these runs", metric, known)
     labels = [run.labels for run in found]
     panels = list(dict.fromkeys((label["task"], label["contexts"]) for label in labels))
-    styles = bonus_styles({label["bonus"]: label["scope"] for label in labels})
+    methods = [f"{label['bonus']} ({label['variant']})" if label.get("variant") else label["bonus"] for label in labels]
+    styles = bonus_styles({method: label["scope"] for method, label in zip(methods, labels, strict=True)})
     with rc_context(STYLE):
         figure = Curves(figsize=(3.6 * len(panels), 2.8), layout="constrained")
         for place, panel in enumerate(panels):
@@ -51,13 +52,13 @@ def plot(runs: Run | Grid | Iterable[Run | Grid], metric: str = "win_rate") -> F
             axes.set_xlabel("environment steps")
             axes.set_ylabel(find(metric).axis)
             axes.xaxis.set_major_formatter(FuncFormatter(short_number))
-            for bonus, style in styles.items():
+            for name, style in styles.items():
                 series = [
                     _series(run, metric)
-                    for run, label in zip(found, labels, strict=True)
-                    if (label["task"], label["contexts"], label["bonus"]) == (*panel, bonus)
+                    for run, label, method in zip(found, labels, methods, strict=True)
+                    if (label["task"], label["contexts"], method) == (*panel, name)
                 ]
-                _draw(axes, [one for one in series if len(one[0])], metric, label=bonus, **line(style))
+                _draw(axes, [one for one in series if len(one[0])], label=name, **line(style))
             axes.set_xlim(left=0)
             if metric.endswith(UNIT_RANGE):
                 axes.set_ylim(-0.02, 1.02)
@@ -65,27 +66,17 @@ def plot(runs: Run | Grid | Iterable[Run | Grid], metric: str = "win_rate") -> F
     return figure
 
 
-def mean_and_band(values: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean [K] of values [seeds, K], and the ends of its 95 % percentile bootstrap interval over seeds."""
-    random = np.random.default_rng(seed)
-    chosen = random.integers(len(values), size=(RESAMPLES, len(values)))
-    means = values[chosen].mean(axis=1)  # [RESAMPLES, K]
-    low, high = np.percentile(means, [2.5, 97.5], axis=0)
-    return values.mean(axis=0), low, high
-
-
-def _draw(axes: Any, series: list[tuple[np.ndarray, np.ndarray]], metric: str, **style: Any) -> None:
+def _draw(axes: Any, series: list[tuple[np.ndarray, np.ndarray]], **style: Any) -> None:
     """Draw the mean where all seeds have values and, for several seeds, its interval."""
     if not series:
         return
     first, last = max(steps[0] for steps, _ in series), min(steps[-1] for steps, _ in series)
     steps = np.linspace(first, last, POINTS)
-    mean, low, high = mean_and_band(np.stack([np.interp(steps, *one) for one in series]))
-    axes.plot(steps, mean, marker="o" if first == last else None, **style)  # a single row would be no line
+    values = np.stack([np.interp(steps, *one) for one in series])  # [seeds, POINTS]
+    marker = "o" if first == last else None  # a single row would be no line
+    axes.plot(steps, values.mean(axis=0), marker=marker, **style)
     if len(series) > 1:
-        if metric.endswith(UNIT_RANGE):
-            low, high = low.clip(0, 1), high.clip(0, 1)
-        axes.fill_between(steps, low, high, color=style["color"], alpha=0.15, linewidth=0)
+        axes.fill_between(steps, *interval_of_mean(values), color=style["color"], alpha=0.15, linewidth=0)
 
 
 def _series(run: Run, metric: str) -> tuple[np.ndarray, np.ndarray]:

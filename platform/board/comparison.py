@@ -156,7 +156,7 @@ def _curve(panel: int, seeds: Iterable[np.ndarray]) -> dict[str, Any]:
 
 
 def _together(panel: int, rows: Sequence[dict[int, np.ndarray] | None]) -> dict[str, Any] | None:
-    """The mean over all tasks, as far as all have come, with the range over the seeds that every task has."""
+    """The mean over all tasks, up to where all have come, with the range over the seeds that every task has."""
     seeds = set.intersection(*(set(row or ()) for row in rows))
     if not seeds:
         return None

@@ -7,8 +7,7 @@ from typing import Any
 
 from bonuslab.platform.pictures.palette import bonus_styles, shown_scope
 from bonuslab.platform.run.folder import GridDescription, TrialDescription
-
-DEFAULT_METRIC = "win_rate"
+from bonuslab.platform.run.results import WIN_RATE
 
 Place = tuple[str, str]
 """A name along the map, and a note where the grid varies something else."""
@@ -17,7 +16,7 @@ Place = tuple[str, str]
 def metric_of(description: GridDescription) -> str:
     """The column that a grid is judged by."""
     metric = description.options.get("metric")
-    return metric if isinstance(metric, str) and metric else DEFAULT_METRIC
+    return metric if isinstance(metric, str) and metric else WIN_RATE
 
 
 def layout_of(description: GridDescription) -> dict[str, Any]:

@@ -7,11 +7,9 @@ from collections import deque
 from pathlib import Path
 
 from bonuslab.algorithms.rllib.metrics import RESULTS, find
-from bonuslab.platform.run.results import EPISODES
+from bonuslab.platform.run.results import EPISODES, LAST_SHARE
 from bonuslab.platform.run.rows import STEPS, Row, RowReader, number
 
-RECENT_SHARE = 0.1
-"""A training metric's present value is its mean over this last share of the trial's steps, as in the report."""
 FIRST_READ_BYTES = 1 << 14
 FIRST_READ_SHARE = 0.12
 """Of a file read for the first time: slightly more than the rows that count, since most rows are equally long."""
@@ -53,7 +51,7 @@ class RecentRows:
                 break
             self._reader.rewind()
             tail = min(4 * tail, LONGEST_READ_BYTES)
-        while self._rows and self._rows[0][STEPS] < self._rows[-1][STEPS] * (1 - RECENT_SHARE):
+        while self._rows and self._rows[0][STEPS] < self._rows[-1][STEPS] * (1 - LAST_SHARE):
             self._rows.popleft()
 
     def value(self, column: str) -> float | None:
@@ -78,4 +76,4 @@ class RecentRows:
         evaluations = (name for name in self._columns if name.startswith(EVALUATION) and name in self._reader.columns)
         if not self._rows or any(name not in self._last for name in evaluations):
             return False
-        return self._rows[0][STEPS] <= self._rows[-1][STEPS] * (1 - RECENT_SHARE)
+        return self._rows[0][STEPS] <= self._rows[-1][STEPS] * (1 - LAST_SHARE)

@@ -7,14 +7,14 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
+from bonuslab.algorithms.data.small_files import DamagedFile
 from bonuslab.algorithms.rllib.metrics import find
 from bonuslab.platform.board.recent_rows import RecentRows
 from bonuslab.platform.run.folder import TrialFolder
 from bonuslab.platform.run.redaction import redacted
-from bonuslab.platform.run.state import STATUSES, TrialState
+from bonuslab.platform.run.results import RETURN, WIN_RATE
+from bonuslab.platform.run.state import TrialState
 
-WINS = "win_rate"
-RETURN = "episode_return"
 SPEED = "env_steps_per_second"
 UNREADABLE = "unreadable"
 """Status of a trial whose state.json is damaged."""
@@ -47,8 +47,8 @@ class TrialWatch:
         self.speed: float | None = None
         """Recent environment steps per second, or else the mean."""
         # Until a trial has the grid's metric, the nearest it has.
-        self._headlines = tuple(dict.fromkeys((metric, WINS, RETURN)))
-        self._rows = RecentRows(folder.progress, tuple(dict.fromkeys((metric, WINS, RETURN, SPEED))), fewest)
+        self._headlines = tuple(dict.fromkeys((metric, WIN_RATE, RETURN)))
+        self._rows = RecentRows(folder.progress, tuple(dict.fromkeys((metric, WIN_RATE, RETURN, SPEED))), fewest)
         # Strings, because building a Path costs more than a stat.
         self._state_file, self._progress = str(folder.state_file), str(folder.progress)
         self._folders = (str(folder.path), str(folder.path.parent))
@@ -81,7 +81,7 @@ class TrialWatch:
 
     @property
     def status(self) -> str:
-        """One of `STATUSES`, or `UNREADABLE`."""
+        """One of `state.STATUSES`, or `UNREADABLE`."""
         return UNREADABLE if self.problem else self.state.status
 
     def headline(self) -> tuple[str, float | None]:
@@ -113,21 +113,9 @@ class TrialWatch:
 
     def _read_state(self) -> None:
         try:
-            self.state, self.problem = _checked(TrialState.read(self.folder.state_file)), ""
-        except (OSError, ValueError, TypeError, AttributeError) as error:
+            self.state, self.problem = TrialState.read(self.folder.state_file), ""
+        except DamagedFile as error:
             self.state, self.problem = TrialState(), f"state.json cannot be read: {error}"
-
-
-def _checked(state: TrialState) -> TrialState:
-    if state.status not in STATUSES:
-        raise ValueError(f"unknown status {state.status!r}")
-    for name in ("env_steps", "total_env_steps", "wall_seconds", "attempts", "updated"):
-        value = getattr(state, name)
-        if not isinstance(value, int | float) or not abs(value) < float("inf"):
-            raise ValueError(f"{name} is {value!r}")
-    if not isinstance(state.error, str):
-        raise ValueError("error is not text")
-    return state
 
 
 def _short(value: float | None) -> float | None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from bonuslab.platform.board.links import given_address
 from bonuslab.platform.run.find import RUNS, find_grid, grids_below
+from bonuslab.platform.tracking.server import reachable
 
 if TYPE_CHECKING:  # imports NumPy, for which `--help` need not wait
     from bonuslab.platform.board.grids import Grids
@@ -72,9 +73,7 @@ def chosen_grids(given: str | None) -> tuple[Grids, str]:
 
 def page_address(host: str, port: int) -> str:
     """The page's address in a browser on this machine."""
-    everywhere = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-    shown = everywhere.get(host, host)
-    return f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/"
+    return f"http://{reachable(host)}:{port}/"
 
 
 def is_loopback(host: str) -> bool:

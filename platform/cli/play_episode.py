@@ -110,7 +110,7 @@ def play_episode(
     if path is not None:
         video = Video(album)
         for moment in moments:
-            video.add(moment.step, moment.status())
+            video.add(moment.step, moment.status(), hold=moment is last)
         video.save(path, delay)
     else:
         _show(moments, album, delay)

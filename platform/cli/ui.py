@@ -10,7 +10,7 @@ from contextlib import suppress
 from urllib.parse import urlsplit
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.cli.board import has_screen
+from bonuslab.platform.cli.board import has_screen, is_loopback
 from bonuslab.platform.cli.track import sync
 from bonuslab.platform.run.find import find_grid
 from bonuslab.platform.run.folder import GridFolder
@@ -22,7 +22,6 @@ from bonuslab.platform.tracking.server import MlflowServer, ServerFailed
 from bonuslab.platform.tracking.store import Store, store_of
 
 DEFAULT_PORT = 5000
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class UiCommand:
@@ -62,7 +61,7 @@ class UiCommand:
 
 def _serve(folder: GridFolder, store: Store, arguments: Namespace, experiment_id: str, grid_id: str) -> int:
     server = MlflowServer(store, arguments.host, arguments.port)
-    if arguments.host not in _LOOPBACK:
+    if not is_loopback(arguments.host):
         print(f"warning: anyone who can reach {arguments.host}:{arguments.port} can read and change these runs")
     print(f"starting MLflow on {store.name} …", flush=True)
     for number in (signal.SIGTERM, signal.SIGHUP):

@@ -26,6 +26,7 @@ from bonuslab.platform.grid.cluster import Cluster
 from bonuslab.platform.grid.resources import TrialResources
 from bonuslab.platform.run.config import Config
 from bonuslab.platform.run.folder import TrialDescription
+from bonuslab.platform.run.machine import processor
 from bonuslab.platform.run.ray_session import silence_notices
 from bonuslab.platform.run.state import write_text
 from bonuslab.platform.run.versions import versions
@@ -61,7 +62,7 @@ class Calibration:
         self._resources = resources
         self._concurrent = concurrent
         self._acting_only = acting_only
-        self._machine = [platform.machine(), _processor(), cluster.nodes, versions(), concurrent, acting_only]
+        self._machine = [platform.machine(), processor(), cluster.nodes, versions(), concurrent, acting_only]
 
     def known(self, config: Config) -> Speed | None:
         """A cached measurement, if any."""
@@ -204,11 +205,3 @@ def _measured(
     install(extensions)
     measure = measure_acting if acting_only else measure_training
     return measure(Config.from_dict(config), TrialResources(**resources))
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")

@@ -35,7 +35,7 @@ MACHINES = {
 
 @dataclass(frozen=True)
 class CloudCluster:
-    """Its machines: the head, which runs no trials, and at most so many workers of each type."""
+    """Its machines: the head, which runs no trials, and the maximum number of workers of each type."""
 
     head: Machine
     workers: list[tuple[Machine, int]]

@@ -13,11 +13,10 @@ import ray
 from ray._private import services, state
 
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.run.ray_session import ray_has_died, silence_notices, start_ray, stop_ray
+from bonuslab.platform.run.ray_session import HINT, ray_has_died, ray_session, silence_notices
 
 LOCAL = "local"
 ANSWER_SECONDS = 5.0
-HINT = "`--address local` uses this machine only; a cluster with token authentication needs RAY_AUTH_MODE=token"
 
 
 @dataclass(frozen=True)
@@ -62,28 +61,12 @@ def joined(address: str | None, dashboard: bool = False) -> Iterator[Cluster]:
     If Ray is already initialised in this process, as in a notebook, it is used and left running.
     """
     silence_notices()
-    if ray.is_initialized():
-        yield _inspect(address, "")
-        return
-    if address is not None and ":" in address and not _answers(address):
-        raise InvalidInput(f"nothing answers at --address {address}; {HINT}")
-    # Output of the trials' processes would break the table in the terminal; their errors are reported anyway.
-    quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
-    try:
-        if address is None:
-            # A machine that is too busy for Ray's dashboard does without it, and without a page of Ray's log.
-            logging.getLogger(services.__name__).setLevel(logging.CRITICAL)
-            context = start_ray(dashboard)
-        else:
-            context = ray.init(address=address, **quiet)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        if address is None:
-            raise
-        raise InvalidInput(f"cannot join a Ray cluster at --address {address}: {error}; {HINT}") from error
-    try:
-        yield _inspect(address, context.dashboard_url or "")
-    finally:
-        stop_ray()
+    if address is not None and ":" in address and not ray.is_initialized() and not _answers(address):
+        raise InvalidInput(f"nothing answers at --address {address}; `--address local` uses this machine only; {HINT}")
+    if address is None:  # a machine that is too busy for Ray's dashboard does without it, and without a page of log
+        logging.getLogger(services.__name__).setLevel(logging.CRITICAL)
+    with ray_session(address, dashboard) as url:
+        yield _inspect(address, url)
 
 
 def own_node_alive() -> bool:

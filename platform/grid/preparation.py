@@ -98,7 +98,7 @@ class ClaimedFolder:
             self.notes += ["resuming with changes:", *changes.lines(), *code]
         elif changes:
             self.notes += ["extending the grid:", *changes.lines()]
-        self.notes += repair(self.folder, checkpoint_locations(self.folder, there, there.options.get("storage")).of)
+        self.notes += repair(self.folder, checkpoint_locations(self.folder, there).of)
         generations = dict(there.options.get("generations", {}))
         for trial in changes.changed:
             generations[trial] = generations.get(trial, 1) + 1
@@ -128,9 +128,12 @@ def with_id(description: GridDescription) -> GridDescription:
     return description
 
 
-def checkpoint_locations(folder: GridFolder, description: GridDescription, storage: str | None) -> CheckpointLocations:
-    """Where the trials store their checkpoints."""
-    names = {trial.id: description.checkpoint_name(trial.id) for trial in description.trials}
+def checkpoint_locations(
+    folder: GridFolder, description: GridDescription, storage: str | None = None
+) -> CheckpointLocations:
+    """Where the trials store their checkpoints: in `storage`, else where the grid has stored them so far."""
+    storage = storage or description.options.get("storage")
+    names = {trial.id: description.generation_id(trial.id) for trial in description.trials}
     if storage is None:
         return CheckpointLocations(str(folder.checkpoints.absolute()), shared=False, names=names)
     root = f"{storage.rstrip('/')}/{folder.path.resolve().name}-{description.options['id']}"

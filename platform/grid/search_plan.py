@@ -56,7 +56,7 @@ class SearchPlan:
         return self.search.steps or self.groups[group].total_env_steps
 
     def least_episodes(self, group: str) -> int:
-        """Before so many, a scheduler cannot judge a seed: about two for each of its environments."""
+        """Episodes that must end before a scheduler judges a seed: two per environment."""
         return 2 * int(self._bases[group].hyperparameters["num_envs_per_env_runner"])
 
     def beta(self, group: str) -> bool:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from os.path import expanduser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bonuslab.algorithms.data.small_files import read_json
+from bonuslab.algorithms.data.small_files import fits, read_json, typed
 from bonuslab.envs.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -89,7 +89,8 @@ class Winners:
             values = read_json(file)
             if values.pop("format") != FORMAT:
                 raise ValueError("its format is another version's")
-            found = cls(**{**values, "winners": [Winner(**one) for one in values["winners"]]})
+            winners = [typed(Winner, one, file) for one in values["winners"]]
+            found = typed(cls, {**values, "winners": winners}, file)
             found._check()
         except FileNotFoundError as error:
             raise InvalidInput(f"cannot read the winners of a search from {file}: {error.strerror or error}") from error
@@ -117,17 +118,7 @@ class Winners:
             )
 
     def _check(self) -> None:
-        kinds: dict[str, Any] = {
-            "task": str,
-            "contexts": str,
-            "bonus": str,
-            "expression": str,
-            "objective": (int, float),
-        }
         for one in self.winners:
-            for name, kind in kinds.items():
-                if not isinstance(getattr(one, name), kind):
-                    raise ValueError(f"{name} of a winner is {getattr(one, name)!r}")
             if set(one.settings) != {"normalise", "coefficient"}:
                 raise ValueError(f"the settings of {one.bonus} are {', '.join(one.settings) or 'empty'}")
             coefficient = one.settings["coefficient"]
@@ -135,7 +126,7 @@ class Winners:
                 raise ValueError(f"the coefficient of {one.bonus} is {coefficient!r}")
             if not isinstance(one.settings["normalise"], str):
                 raise ValueError(f"the normalisation of {one.bonus} is {one.settings['normalise']!r}")
-        if not isinstance(self.search, Mapping) or not all(isinstance(seed, int) for seed in self.search["seeds"]):
+        if not fits(self.search["seeds"], list[int]):
             raise ValueError("its search has no seeds")
         places = [(one.task, one.contexts, one.bonus) for one in self.winners]
         if len(set(places)) < len(places):

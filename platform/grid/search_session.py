@@ -59,7 +59,8 @@ class SearchSession(GridSession):
         """Print the space, the samples and what they need."""
         search, groups = self._search, self._plan.groups
         beta = any(map(self._plan.beta, groups))
-        print(f"{len(groups)} bonuses and tasks, for each {search.samples} samples × seeds {_words(search.seeds)}")
+        seeds = ", ".join(map(str, search.seeds))
+        print(f"{len(groups)} bonuses and tasks, for each {search.samples} samples × seeds {seeds}")
         print(f"space      {search.space.text(beta)}")
         print(f"searcher   {search.searcher}; scheduler {search.scheduler}" + self._grace())
         draws = search.draws(beta)
@@ -73,7 +74,7 @@ class SearchSession(GridSession):
             self._trials = searched
 
     def _grace(self) -> str:
-        return "" if self._search.scheduler == "none" else f", from {self._search.grace:.0%} of the steps on"
+        return "" if self._search.scheduler == "none" else f", after {self._search.grace:.0%} of the steps"
 
     def _description(self) -> GridDescription:
         description = super()._description()
@@ -118,7 +119,3 @@ def print_winners(winners: Winners) -> None:
     print(f"  chosen by {winners.objective}")
     steps, seconds = winners.cost["env_steps"], winners.cost["cpu_seconds"]
     print(f"  cost      {steps:,} steps, {duration(seconds)} of CPU time")
-
-
-def _words(seeds: Sequence[int]) -> str:
-    return ", ".join(map(str, seeds))

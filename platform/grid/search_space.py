@@ -20,7 +20,7 @@ SCHEDULERS = ("asha", "median", "none")
 """Those that only stop trials. Others pause them (HyperBand) or change their settings (population-based training)."""
 EVEN, RANDOM = "even", "random"
 DIGITS = 3
-"""Settings are rounded to so many significant digits, to be readable."""
+"""Significant digits of settings, to keep them readable."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,8 @@ class Search:
         """Reject search seeds that the study uses: settings chosen on them would flatter the study."""
         shared = sorted(set(self.seeds) & set(study_seeds))
         if shared:
-            raise InvalidInput(f"search seeds {_words(shared)} are seeds of the study; search on others")
+            words = ", ".join(map(str, shared))
+            raise InvalidInput(f"search seeds {words} are seeds of the study; search on others")
 
     def draws(self, beta: bool) -> list[Settings] | None:
         """The settings of all samples if they are known in advance."""
@@ -163,7 +164,3 @@ def _at(limits: tuple[float, float], shares: Any) -> list[float]:
     """Log-uniform quantiles."""
     low, high = map(math.log, limits)
     return [math.exp(low + share * (high - low)) for share in shares]
-
-
-def _words(seeds: Sequence[int]) -> str:
-    return ", ".join(map(str, seeds))

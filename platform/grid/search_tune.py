@@ -159,7 +159,7 @@ class _Trial:
 
 
 def make_scheduler(search: Search, steps: int) -> TrialScheduler:
-    """The scheduler of one bonus on tasks of so many steps."""
+    """The scheduler of one bonus, whose samples have `steps` steps."""
     grace = max(1, int(search.grace * steps))
     compared = {"metric": RUNG, "mode": MODE, "time_attr": STEPS}
     if search.scheduler == "asha":

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from os.path import expanduser
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +94,9 @@ class GridSession:
         uri = self._options.tracking_uri
         if uri is not None and check_tracking_uri(uri) == "sqlite":
             self._options = replace(self._options, tracking_uri=absolute_database(uri))
+        storage = self._options.storage
+        if storage is not None and "://" not in storage:  # other processes may have other working folders
+            self._options = replace(self._options, storage=os.path.abspath(expanduser(storage)))
 
     def plan(self) -> int:
         """Print the trials and what they need, here or, if they do not fit, on the cluster of deploy/cluster.yaml."""

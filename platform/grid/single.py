@@ -28,7 +28,7 @@ from bonuslab.platform.run.progress import Progress
 from bonuslab.platform.run.ray_session import cluster_address, ending_with_ray, ray_died, ray_session, require_room
 from bonuslab.platform.run.record import TrialRecord
 from bonuslab.platform.run.repair import repair
-from bonuslab.platform.run.results import fewest_episodes
+from bonuslab.platform.run.results import RETURN, fewest_episodes
 from bonuslab.platform.run.state import write_bytes
 from bonuslab.platform.run.stop_request import StopRequest
 from bonuslab.platform.run.training import Row, Training, TrialReport
@@ -36,7 +36,6 @@ from bonuslab.platform.run.versions import this_code
 
 EXPERIMENT = "train"
 """Experiment name of a grid made by `bonuslab train`."""
-METRIC = "episode_return"
 MAY_CHANGE = ("total_env_steps", "resources", "checkpoint_every_steps", "evaluate_every_steps")
 """What may change when a run is resumed; everything else defines the run."""
 
@@ -79,7 +78,7 @@ class SingleRun:
         path = default_path(config) if path is None else Path(path)
         if (path / GRID_FILE).exists():
             raise InvalidInput(f"{path} already contains a run; resume it (--resume {path}) or choose another folder")
-        options = {"metric": METRIC}
+        options = {"metric": RETURN}
         wanted = with_id(GridDescription(path.name, EXPERIMENT, "", [describe_trial(config)], options=options))
         claimed = ClaimedFolder(path, wanted, fresh=False, accept_changes=False)
         claimed.write([plugin for plugin in config.plugins if isinstance(plugin, str)])
@@ -93,13 +92,13 @@ class SingleRun:
             raise InvalidInput(f"{folder.path} is a grid; run its command again to resume it")
         folder.lock()
         try:
-            notes = repair(folder, checkpoint_locations(folder, description, None).of)
+            notes = repair(folder, checkpoint_locations(folder, description).of)
             trial = description.trials[0]
             config = read_trial_config(Found(folder, folder.trial(trial.id)), trust)
             steps = changes.pop("total_env_steps", None)
             if steps is not None:
                 changes["hyperparameters"] = {**config.hyperparameters, "total_env_steps": steps}
-            trial = replace(describe_trial(replace(config, **changes)), id=trial.id)
+            trial = replace(describe_trial(replace(config, **changes)), id=trial.id, labels=trial.labels)
             state = folder.trial(trial.id).state()
             if state.status == "finished" and state.env_steps >= trial.total_env_steps:
                 raise InvalidInput(
@@ -133,7 +132,7 @@ class SingleRun:
                 display.waiting(f"joining Ray at {cluster_address()}" if cluster_address() else "starting Ray")
             if config.serial:
                 return self._train(config, display)
-            with ray_session(), ending_with_ray(lambda: display.note(self._lost())):
+            with ray_session(cluster_address()), ending_with_ray(lambda: display.note(self._lost())):
                 return self._train(config, display)
         except (InvalidInput, KeyboardInterrupt):
             self._discard_if_empty()
@@ -154,7 +153,7 @@ class SingleRun:
         if record.state.env_steps and record.state.code not in ("", code):
             display.note(f"trained so far by {record.state.code}; this is {code}")
         record.wait(self._trial.total_env_steps, code)
-        where = checkpoint_locations(self.folder, self._description, None).of(self._trial.id)
+        where = checkpoint_locations(self.folder, self._description).of(self._trial.id)
         training: Training | None = None
         with StopRequest(lambda: display.note("stopping after this update (again: stop immediately)")) as stop:
             try:

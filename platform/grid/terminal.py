@@ -19,15 +19,13 @@ from bonuslab.platform.pictures.palette import ANSI_COLOURS, shown_scope
 from bonuslab.platform.run.folder import TrialDescription
 from bonuslab.platform.run.progress import duration, progress_bar
 from bonuslab.platform.run.remaining import seconds_left
-from bonuslab.platform.run.results import EPISODES, fewest_episodes
+from bonuslab.platform.run.results import EPISODES, RETURN, WIN_RATE, fewest_episodes
 from bonuslab.platform.run.state import Status, TrialState
 
 SECONDS_BETWEEN_LINES = 30.0
 """If the output is not a terminal."""
 SECONDS_BETWEEN_REDRAWS = 1.0
 _SIGNS: dict[Status, str] = {"finished": "✓", "running": "▶", "waiting": "·", "failed": "✗"}
-
-WON = "win_rate"
 _TITLES: dict[Status, str] = {"finished": "finished", "running": "so far"}
 """Of the columns with the mean over finished trials, and over those still running."""
 
@@ -89,7 +87,7 @@ class GridTable:
             if state.status == "finished" and trial not in self._announced:
                 self._announced.add(trial)
                 if self._live is None:
-                    named = dict.fromkeys((self._metric, WON))
+                    named = dict.fromkeys((self._metric, WIN_RATE))
                     found = {name: _value(self._by_id[trial], self._recorder, name) for name in named}
                     shown = "".join(f", {name} {value:.2f}" for name, value in found.items() if value is not None)
                     self.note(f"{trial} finished in {duration(state.wall_seconds)} of training{shown}")
@@ -116,7 +114,7 @@ def _cells(
     groups: Mapping[Group, Sequence[TrialDescription]], recorder: Recorder, metric: str, bars: bool
 ) -> tuple[list[list[str]], list[int]]:
     """Two rows of titles and a row per group, and the widths of their columns."""
-    shown = [(name, status) for name in dict.fromkeys((metric, WON)) for status in _TITLES]
+    shown = [(name, status) for name in dict.fromkeys((metric, WIN_RATE)) for status in _TITLES]
     labels = [find(name).label if status == next(iter(_TITLES)) else "" for name, status in shown]
     keys = [""] * len(next(iter(groups)))
     rows = [[*keys, "", "", *labels], [*keys, "", "trials", *(_TITLES[status] for _, status in shown)]]
@@ -156,7 +154,7 @@ def _value(trial: TrialDescription, recorder: Recorder, name: str) -> float | No
     """A trial's newest value, or that of its training until it is evaluated; None before enough episodes have ended."""
     row = recorder[trial.id].last_row
     few = row.get(EPISODES, math.inf) < fewest_episodes(trial.hyperparameters)
-    for column in (name, "win_rate", "episode_return") if name != WON else (WON,):
+    for column in (name, WIN_RATE, RETURN) if name != WIN_RATE else (WIN_RATE,):
         if column in row:
             return None if few and not column.startswith("evaluation/") else row[column]
     return None

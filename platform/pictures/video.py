@@ -88,7 +88,6 @@ class Video:
         palette = _Palette(self._palette(shots))
         pictures = zip(shots, self._pictures(shots), strict=True)
         images = (palette.image(shot.whole(picture)) for shot, picture in pictures)
-        durations[-1] = hold
         next(images).save(path, format="GIF", save_all=True, append_images=images, duration=durations, loop=0)
 
     def _save_mp4(self, path: Path, seconds_per_frame: float) -> None:

@@ -14,10 +14,9 @@ import numpy as np
 from bonuslab.algorithms.rllib.metrics import find
 from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.platform.report.trial_results import RETURN, WIN_RATE, GridResults, Series, Trial, training_column
+from bonuslab.platform.run.results import LAST_SHARE
 from bonuslab.platform.run.rows import STEPS
 
-LAST_SHARE = 0.1
-"""A training column's final value is its mean over this last share of the steps."""
 TOLERANCE = 0.02
 """Trials end at whole batches, so equal lengths differ slightly."""
 

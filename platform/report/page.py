@@ -13,7 +13,7 @@ from markupsafe import Markup
 from bonuslab.algorithms.rllib.metrics import find
 from bonuslab.platform.report import paper_numbers
 from bonuslab.platform.report.analysis import Analysis
-from bonuslab.platform.report.comparison import LAST_SHARE, final_value
+from bonuslab.platform.report.comparison import final_value
 from bonuslab.platform.report.drawing import Figure, variable
 from bonuslab.platform.report.provenance import provenance
 from bonuslab.platform.report.statistics import (
@@ -29,7 +29,7 @@ from bonuslab.platform.report.trial_map import SILENT_SECONDS, trial_map
 from bonuslab.platform.report.trial_results import RETURN, GridResults, Trial, contexts_text
 from bonuslab.platform.run.folder import GridFolder
 from bonuslab.platform.run.redaction import redacted
-from bonuslab.platform.run.results import FEWEST_EPISODES
+from bonuslab.platform.run.results import FEWEST_EPISODES, LAST_SHARE
 
 HERE = Path(__file__).parent
 MOST_COLUMNS = 6

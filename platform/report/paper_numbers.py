@@ -129,5 +129,10 @@ def count_feature(bonus: str) -> str | None:
 
 def paper_result(task: str, contexts: str, bonus: str, scope: str) -> PaperResult | None:
     """The paper's cell for one task, number of contexts and bonus, if it has one."""
-    wanted = (task, contexts, count_feature(bonus), scope)
+    return paper_cell(task, contexts, count_feature(bonus), scope)
+
+
+def paper_cell(task: str, contexts: str, feature: str | None, scope: str) -> PaperResult | None:
+    """The same for a counted feature."""
+    wanted = (task, contexts, feature, scope)
     return next((one for one in RESULTS if (one.task, one.contexts, one.feature, one.scope) == wanted), None)

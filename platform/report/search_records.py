@@ -10,10 +10,10 @@ from typing import Any
 
 from bonuslab.algorithms.data.small_files import DamagedFile
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.report.comparison import LAST_SHARE
 from bonuslab.platform.report.tables import csv_text
 from bonuslab.platform.report.trial_results import RETURN, WIN_RATE
 from bonuslab.platform.run.folder import GRID_FILE, GridDescription, GridFolder
+from bonuslab.platform.run.results import LAST_SHARE
 from bonuslab.platform.run.rows import STEPS, Row, read_rows
 
 CPU_SECONDS = "cpu_seconds"

@@ -11,12 +11,10 @@ import numpy as np
 
 from bonuslab.platform.pictures.palette import shown_scope
 from bonuslab.platform.run.folder import GridDescription, GridFolder, TrialDescription
-from bonuslab.platform.run.results import EPISODES, EVALUATION_MODES, fewest_episodes
+from bonuslab.platform.run.results import EPISODES, EVALUATION_MODES, RETURN, WIN_RATE, fewest_episodes
 from bonuslab.platform.run.rows import STEPS, RowReader, columns_of, number
 from bonuslab.platform.run.state import TrialState
 
-RETURN = "episode_return"
-WIN_RATE = "win_rate"
 EPISODIC_BONUS = "bonus_episodic/mean"
 GLOBAL_BONUS = "bonus_global/mean"
 INVERSE_LOSS = "inverse_dynamics_loss"

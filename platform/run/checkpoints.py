@@ -16,7 +16,7 @@ from pyarrow import fs
 from bonuslab.algorithms.learning.checkpoint import MANIFEST, DamagedCheckpoint, verify
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.platform.run.find import Found
-from bonuslab.platform.run.redaction import redacted
+from bonuslab.platform.run.redaction import is_redacted, redacted
 from bonuslab.platform.run.state import set_aside
 
 KEPT_CHECKPOINTS = 2
@@ -102,7 +102,7 @@ def newest_checkpoint(found: Found) -> Path:
     trial = found.require_trial()
     kept = trial.state().checkpoints
     # The folder may have been moved, or its state be damaged: prefer the checkpoints inside it to the recorded path.
-    place = found.grid.checkpoints / found.grid.description().checkpoint_name(trial.id)
+    place = found.grid.checkpoints / found.grid.description().generation_id(trial.id)
     if not place.is_dir():
         if not kept:
             raise InvalidInput(f"{trial.path} has no checkpoint yet")
@@ -121,6 +121,8 @@ def open_storage(location: str) -> tuple[fs.FileSystem, str]:
     """The file system of a path or URI, and the path within it."""
     if "://" not in location:
         return fs.LocalFileSystem(), str(Path(expanduser(location)).absolute())
+    if is_redacted(location):
+        raise InvalidInput(f"{location} needs credentials that are not stored; pass it with --storage")
     try:
         files, root = fs.FileSystem.from_uri(location)
     except (OSError, ValueError) as error:

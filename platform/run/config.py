@@ -16,9 +16,7 @@ from bonuslab.algorithms.rllib.hyperparameters import parse_value, require_known
 from bonuslab.envs import catalogue as environments
 from bonuslab.envs.errors import InvalidInput, check_integer, unknown
 from bonuslab.envs.family import COMMON_SETTINGS
-
-MAX_STEPS = 2**53
-"""Upper limit of every count of environment steps."""
+from bonuslab.platform.run.rows import MAX_STEPS
 
 
 @dataclass(frozen=True)
@@ -78,9 +76,10 @@ class Config:
 
         `steps` is short for `total_env_steps`.
         """
-        if "steps" in settings:
-            settings["total_env_steps"] = settings.pop("steps")
-        settings = {name: value for name, value in settings.items() if name != "total_env_steps" or value is not None}
+        if (steps := settings.pop("steps", None)) is not None:
+            settings["total_env_steps"] = steps
+        if settings.get("total_env_steps", 0) is None:  # the preset's
+            del settings["total_env_steps"]
         kind = find_algorithm(settings.get("algorithm", cls.algorithm)).hyperparameters
         known = {item.name for item in dataclasses.fields(cls)}
         values = {name: settings.pop(name) for name in list(settings) if name in specs_of(kind)}

@@ -1,4 +1,4 @@
-"""Damaged files of a grid, named for who reads it. Reading changes nothing; see `repair.py` for the grid's owner."""
+"""Reports damaged files of a grid to its readers, and changes nothing; see `repair.py` for the grid's owner."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
     runs/<grid>/
         grid.json               what the grid is: experiment, scale, trials, commands, commits, versions
-        grid.copy.json          the same again, for when grid.json is damaged
+        grid.copy.json          its backup, used if grid.json is damaged
         plugins/                copies of the user's plugin files
         trials/<trial id>/
             trial.json          configuration and labels of one trial, signed by the user who wrote it
@@ -82,8 +82,8 @@ class GridDescription:
     options: dict[str, Any] = field(default_factory=dict)
     """Locations of checkpoints and tracking, links to dashboards; without secrets."""
 
-    def checkpoint_name(self, trial: str) -> str:
-        """Name of the folder of a trial's checkpoints; one whose settings were changed begins a new one."""
+    def generation_id(self, trial: str) -> str:
+        """Names a trial's checkpoints and runs; one restarted with other settings begins new ones."""
         generation = self.options.get("generations", {}).get(trial)
         return trial if generation is None else f"{trial}.{generation}"
 
@@ -179,7 +179,7 @@ class GridFolder:
         trials = [_trial(trial, file) for trial in values["trials"]]
         found = typed(GridDescription, {**values, "trials": trials}, file)
         if not fits(found.options.get("generations", {}), dict[str, int]):
-            raise DamagedFile(f"{file} cannot be read: its generations are no numbers")
+            raise DamagedFile(f"{file} cannot be read: its generations are not numbers")
         if not all(_is_command(one) for one in found.commands):
             raise DamagedFile(f"{file} cannot be read: its commands are incomplete")
         return found
@@ -251,7 +251,7 @@ def _trial(values: Any, place: Path) -> TrialDescription:
         reason = f"trial {trial.id} has no task"
     # Only copies: a run must not be able to name any other file of this machine as its plugin.
     elif not fits(plugins, list[dict[str, str]]) or any(one.keys() != {"file", "sha256"} for one in plugins):
-        reason = f"trial {trial.id} has plugins that are no copies"
+        reason = f"trial {trial.id} has plugins that are not copies"
     else:
         return trial
     raise DamagedFile(f"{place} cannot be read: {reason}")

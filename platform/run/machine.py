@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 import tempfile
@@ -41,6 +42,13 @@ def this_machine() -> Machine:
         shm_writable=_writable(shm),
         compiler=_first_line("cc", "--version") or _first_line("gcc", "--version"),
     )
+
+
+def processor() -> str:
+    """The processor's model."""
+    lines = _read("/proc/cpuinfo").splitlines()
+    model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+    return model or platform.machine()
 
 
 def _cores() -> int:

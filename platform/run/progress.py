@@ -98,7 +98,7 @@ def progress_text(row: Mapping[str, float], total: int, rate: float, fewest_epis
         f"{steps:,}/{total:,} steps",
         f"{row['env_steps_per_second']:,.0f}/s",
         outcome_text(row, fewest=fewest_episodes),
-        f"bonus {_number(row.get('bonus/mean'), '.3g')}",
+        f"bonus {row['bonus/mean']:.3g}" if "bonus/mean" in row else "bonus -",
         f"{duration(left)} left",
     ]
     return "  ".join(parts)
@@ -119,7 +119,3 @@ def duration(seconds: float | None) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
-
-
-def _number(value: float | None, form: str) -> str:
-    return "-" if value is None else format(value, form)

@@ -36,8 +36,9 @@ Nor does a run need idle workers: it starts all its actors at once.
 
 CHECK_SECONDS = 2.0
 PATIENCE_SECONDS = 15.0
-"""So long a call may wait for a Ray that has died; Ray itself lets it wait a minute."""
+"""How long a call may wait for a Ray that has died; Ray itself waits a minute."""
 
+HINT = "a cluster with token authentication needs RAY_AUTH_MODE=token"
 _AUTH_MODE = "RAY_AUTH_MODE"
 _TOKEN = Path.home() / ".ray" / "auth_token"
 
@@ -161,28 +162,27 @@ def ending_with_ray(give_up: Callable[[], None]) -> Iterator[None]:
 
 
 @contextmanager
-def ray_session() -> Iterator[None]:
-    """Join the cluster at RAY_ADDRESS or start Ray on this machine; disconnect or stop it at the end.
+def ray_session(address: str | None = None, dashboard: bool = False) -> Iterator[str]:
+    """Join the cluster at `address` or start Ray on this machine; disconnect or stop it at the end.
 
-    If Ray is already initialised in this process, as in a notebook, it is used and left running.
+    Yields host and port of the dashboard, or nothing. If Ray is already initialised in this process, as in a notebook,
+    it is used and left running.
     """
     if ray.is_initialized():
-        yield
+        yield ""
         return
-    address = cluster_address()
     try:
         # Without an address, Ray would join any cluster it finds on this machine.
         if address is None:
-            start_ray()
+            context = start_ray(dashboard)
         else:
-            ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
+            context = ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
     except (ConnectionError, ValueError, RuntimeError) as error:
         if address is None:
             raise
-        hint = "a cluster with token authentication also needs RAY_AUTH_MODE=token"
-        raise InvalidInput(f"no Ray cluster answers at RAY_ADDRESS={address}: {error} ({hint})") from error
+        raise InvalidInput(f"cannot join the Ray cluster at {address}: {error} ({HINT})") from error
     try:
-        yield
+        yield context.dashboard_url or ""
     finally:
         stop_ray()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections import deque
 from contextlib import suppress
@@ -117,12 +116,7 @@ def _rewind(path: Path, rows: list[Row]) -> None:
     if path.exists():
         RowWriter(path).cut_after(int(rows[-1][STEPS]) if rows else 0)
     if len(read_rows(path)) < len(rows):
-        rewritten = path.with_name(f".{path.name}.again")
-        rewritten.unlink(missing_ok=True)
-        writer = RowWriter(rewritten)
-        for row in rows:
-            writer.append(row)
-        os.replace(rewritten, path)
+        RowWriter(path).replace(rows)
 
 
 def last_line(text: str) -> str:

@@ -1,7 +1,7 @@
 """Removes credentials from text that goes into logs, files, tags or artifacts.
 
-A credential is told by its name (`password=…`, `WANDB_API_KEY: …`, `--token …`), its place (user and query of a URI, an
-Authorization header) or its shape (`ghp_…`, `AKIA…`). Hiding too much of a text does little harm.
+A credential is recognised by its name (`password=…`, `WANDB_API_KEY: …`, `--token …`), its place (user and query of a
+URI, an Authorization header) or its shape (`ghp_…`, `AKIA…`). Hiding too much of a text does little harm.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from bonuslab.envs.scratch import scratch_folder
 from bonuslab.platform.run.checkpoints import CheckpointStore
 from bonuslab.platform.run.damage import grid_damage, trial_damage
-from bonuslab.platform.run.folder import GRID_COPY, GridFolder, TrialFolder
+from bonuslab.platform.run.folder import GRID_COPY, GridFolder
 from bonuslab.platform.run.rows import STEPS, RowWriter, read_rows
 from bonuslab.platform.run.state import TrialState, set_aside, write_bytes
 from bonuslab.platform.run.training import read_checkpoint_rows
@@ -30,7 +30,7 @@ def repair(folder: GridFolder, checkpoints_of: Callable[[str], str]) -> list[str
                 checkpoint, _ = store.newest(scratch)
                 rows = read_checkpoint_rows(checkpoint) if checkpoint is not None else rows
             if place.progress in damage:
-                _write_rows(place, rows)
+                RowWriter(place.progress).replace(rows)
             if place.state_file in damage:
                 steps = int(rows[-1][STEPS]) if rows else 0
                 TrialState(
@@ -43,9 +43,3 @@ def repair(folder: GridFolder, checkpoints_of: Callable[[str], str]) -> list[str
                 ).write(place.state_file)
             notes.append(f"{trial.id}: rebuilt {len(rows)} rows from {checkpoint.name if checkpoint else 'the file'}")
     return notes
-
-
-def _write_rows(place: TrialFolder, rows: list[dict[str, float]]) -> None:
-    writer = RowWriter(place.progress)
-    for row in rows:
-        writer.append(row)

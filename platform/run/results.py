@@ -11,6 +11,9 @@ _TRAINED = {"episode_return", "episode_length", "win_rate"}
 _EVALUATED = {"episode_return_mean", "episode_return_std", "episode_len_mean", "win_rate", "num_episodes"}
 """Episode metrics that every environment reports, in training and in evaluation."""
 EVALUATION_MODES = ("greedy", "sampled")
+RETURN, WIN_RATE = "episode_return", "win_rate"
+LAST_SHARE = 0.1
+"""The value of a training column is its mean over this last share of the steps so far."""
 EPISODES = "episodes"
 """Column with the number of training episodes that have ended."""
 FEWEST_EPISODES = 20

@@ -28,7 +28,7 @@ class RowReader:
     """Complete rows of a growing file, each returned once.
 
     If the header or the last line read is no longer in place, the file was replaced and is read again from the start.
-    Lines that are no rows of numbers are skipped; `problem` names the first.
+    Lines that are not rows of numbers are skipped; `problem` counts them.
     """
 
     def __init__(self, path: Path) -> None:
@@ -103,7 +103,7 @@ class RowReader:
         steps = self.columns.index(STEPS) if self.columns else 0
         whole = [row for row in rows if len(row) == len(self.columns) and 0 <= number(row[steps]) <= MAX_STEPS]
         if len(whole) < len(rows):
-            self.problem = self.problem or f"{len(rows) - len(whole)} of its lines are no rows"
+            self.problem = self.problem or f"{len(rows) - len(whole)} of its lines are not rows"
         return whole
 
 
@@ -131,12 +131,15 @@ class RowWriter:
                 file.truncate(size)
                 raise
 
-    def cut_after(self, steps: int) -> Row | None:
-        """Drop rows beyond `steps`, which a resumed run will write again; returns the last row kept."""
+    def cut_after(self, steps: int) -> None:
+        """Drop rows beyond `steps`, which a resumed run will write again."""
         columns, rows = self._content()
-        kept = [cells for cells in rows if as_row(columns, cells).get(STEPS, math.inf) <= steps]
-        self._rewrite(columns, kept)
-        return as_row(columns, kept[-1]) if kept else None
+        self._rewrite(columns, [cells for cells in rows if as_row(columns, cells).get(STEPS, math.inf) <= steps])
+
+    def replace(self, rows: Sequence[Row]) -> None:
+        """Make these the only rows."""
+        columns = list(dict.fromkeys(name for row in rows for name in row))
+        self._rewrite(columns, [[_cell(row.get(name)) for name in columns] for row in rows])
 
     def _content(self) -> tuple[list[str], list[list[str]]]:
         """Columns and rows; raises if the file cannot be read, as it must not be replaced then."""
@@ -173,7 +176,7 @@ def rows_problem(path: Path) -> str:
     except OSError as error:
         return error.strerror or str(error)
     strange = next((cell for row in rows for cell in row if cell and math.isnan(number(cell))), "")
-    return reader.problem or (f"{strange[:40]!r} is no number" if strange else "")
+    return reader.problem or (f"{strange[:40]!r} is not a number" if strange else "")
 
 
 def columns_of(path: Path) -> list[str]:

@@ -162,11 +162,12 @@ class Training:
                 (folder / ROWS_FILE).write_text(json.dumps(self._rows))
                 seal(folder)
                 report.checkpoints = self._checkpoints.save(self._steps, folder, last=report.finished)
+            self._saved_steps = self._steps
         except OSError as error:
             if report.done:
                 raise
             report.notes.append(f"no checkpoint at {self._steps:,} steps: {error}; training continues")
-        self._saved_steps, self._saved_at = self._steps, time.perf_counter()
+        self._saved_at = time.perf_counter()
 
 
 def read_checkpoint_rows(folder: Path) -> list[Row]:

@@ -14,6 +14,7 @@ from bonuslab.envs.errors import InvalidInput, unknown
 from bonuslab.envs.scratch import scratch_folder
 from bonuslab.platform.run.find import Found
 from bonuslab.platform.run.results import EVALUATION_MODES, evaluation_columns, outcome_text
+from bonuslab.platform.run.rows import STEPS
 
 PREFIX = "zoo:"
 FILE = "zoo.json"
@@ -73,6 +74,7 @@ def add(found: Found, name: str, episodes: int = 100, root: Path = ZOO) -> tuple
     from bonuslab.algorithms.learning.checkpoint import seal
     from bonuslab.platform.run.agent import TrainedAgent
     from bonuslab.platform.run.checkpoints import newest_checkpoint
+    from bonuslab.platform.run.training import read_checkpoint_rows
 
     if not re.fullmatch(r"[\w.-]+", name) or name.startswith("."):
         raise InvalidInput(f"the name of an agent has letters, digits, dots, dashes and underscores only, not {name!r}")
@@ -92,7 +94,7 @@ def add(found: Found, name: str, episodes: int = 100, root: Path = ZOO) -> tuple
             *(config["task"], config["contexts"], config["bonus"], kept, config["algorithm"], config["preset"]),
             changed={**config["hyperparameters"], **config["env"]},
             seed=config["seed"],
-            env_steps=state.env_steps,
+            env_steps=int(read_checkpoint_rows(checkpoint)[-1][STEPS]),
             episodes=episodes,
             scores={mode: {key: float(f"{value:.4g}") for key, value in one.items()} for mode, one in scores.items()},
             code=state.code,

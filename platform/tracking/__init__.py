@@ -1,6 +1,5 @@
 """MLflow follows the files of a grid, in its own process: importing this package does not import MLflow."""
 
-from bonuslab.platform.run.redaction import redacted
 from bonuslab.platform.tracking.follower import Follower
 
-__all__ = ["Follower", "redacted"]
+__all__ = ["Follower"]

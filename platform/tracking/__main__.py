@@ -1,8 +1,8 @@
 """The process behind `Follower`: requests and answers are JSON objects, one per line, on standard input and output.
 
-The first line names the grid and the store. Then `wake`, `deliver` and `stop`, each as {"do": …, "number": …}; the last
-two are answered with {"number": …, "problem": null or a sentence}. A change of the problem is reported unasked. When
-the input ends, the driver has ended: the rest is delivered, then this process ends too.
+The first line names the grid and the store. Then `deliver` and `stop`, each as {"do": …, "number": …}, are answered
+with {"number": …, "problem": null or a sentence}. A change of the problem is reported unasked. When the input ends, the
+driver has ended: the rest is delivered, then this process ends too.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ NICENESS = 5
 SECONDS_BETWEEN_ROUNDS = 5.0
 LONGEST_PAUSE_SECONDS = 60.0
 """While the store is unreachable."""
-SHORTEST_PAUSE_SECONDS = 1.0
-"""However often `wake` is called."""
 SHARE_OF_TIME = 0.1
 """At most this share of the time is spent delivering."""
 SECONDS_FOR_ANOTHER_PROCESS = 20.0
 """How long the last round waits for a process that a killed driver left behind."""
+SECONDS_BETWEEN_ATTEMPTS = 1.0
+"""While another process is delivering."""
 
 
 class FollowerProcess:
@@ -46,20 +46,16 @@ class FollowerProcess:
 
     def run(self, requests: queue.Queue[dict[str, Any]]) -> None:
         """Work until asked to stop."""
-        last, due = 0.0, 0.0
+        due = 0.0
         while True:
             try:
                 request = requests.get(timeout=max(0.0, due - time.monotonic()))
             except queue.Empty:
                 request = {"do": "round"}
-            if request["do"] == "wake":
-                if self._problem is None:
-                    due = min(due, last + SHORTEST_PAUSE_SECONDS)
-                continue
             began = time.monotonic()
             self._round(last_one=request["do"] == "stop")
-            last = time.monotonic()
-            due = last + self._next_pause(last - began)
+            ended = time.monotonic()
+            due = ended + self._next_pause(ended - began)
             if "number" in request or self._problem != self._reported:
                 self._report(request.get("number", 0))
             if request["do"] == "stop":
@@ -77,7 +73,7 @@ class FollowerProcess:
                 self._problem = str(busy)
                 if time.monotonic() > patience:
                     return
-                time.sleep(SHORTEST_PAUSE_SECONDS)
+                time.sleep(SECONDS_BETWEEN_ATTEMPTS)
 
     def _next_pause(self, took: float) -> float:
         if self._problem is None:

@@ -18,7 +18,7 @@ from bonuslab.platform.tracking import run_description as words
 from bonuslab.platform.tracking.artifacts import PROXY, Artifact, ArtifactStore
 from bonuslab.platform.tracking.comparison import save_comparison
 from bonuslab.platform.tracking.cursor import Cursor, read_cursor
-from bonuslab.platform.tracking.identity import GRID_TRACKING, grid_identity, trial_identity
+from bonuslab.platform.tracking.identity import GRID_TRACKING, grid_identity
 from bonuslab.platform.tracking.points import Point, metrics_of, points_of
 from bonuslab.platform.tracking.store import Store, database_file, mlflow_environment
 from bonuslab.platform.tracking.tail import step_of
@@ -64,7 +64,7 @@ class Connection:
     def trial_run(self, trial: TrialFolder, state: TrialState) -> Cursor:
         """What the store has of a trial; its run is created if there is none."""
         if trial.id not in self._cursors:
-            identity = trial_identity(self._description, trial.id)
+            identity = self._description.generation_id(trial.id)
             if identity not in self._runs:
                 about = trial.description()
                 tags = words.trial_tags(self._description, about, self._grid_id, identity, self.grid_run.run_id)
@@ -86,7 +86,7 @@ class Connection:
         self._client.set_tag(old.run_id, words.WITHDRAWN, "the trial was rewound; a later run has its rows")
         self._client.set_terminated(old.run_id, "KILLED")
         self._client.delete_run(old.run_id)
-        self._runs.pop(trial_identity(self._description, trial.id))
+        self._runs.pop(self._description.generation_id(trial.id))
         return self.trial_run(trial, state)
 
     def log_parameters(self, cursor: Cursor, trial: TrialFolder) -> None:

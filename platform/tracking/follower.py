@@ -25,10 +25,6 @@ RESTART_SECONDS = (1.0, 60.0)
 _SECONDS_BETWEEN_ATTEMPTS = 0.1
 
 
-def _to_standard_error(text: str) -> None:
-    print(text, file=sys.stderr)
-
-
 class Follower:
     """Keeps an MLflow store up to date with a grid's files. No problem of MLflow is an error here."""
 
@@ -36,7 +32,7 @@ class Follower:
         self,
         folder: GridFolder,
         tracking_uri: str | None = None,
-        note: Callable[[str], None] = _to_standard_error,
+        note: Callable[[str], None] = print,
     ) -> None:
         self.store = store_of(folder, tracking_uri)
         self.problem: str | None = None
@@ -75,11 +71,6 @@ class Follower:
         # Not on the command line, where every user of the machine could read a password in the URI.
         self._send(self._process, {"folder": str(self._folder.path.resolve()), "tracking_uri": self.store.uri})
         threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
-
-    def wake(self) -> None:
-        """Deliver soon; otherwise changes are noticed a few seconds later."""
-        if self._process is not None:
-            self._send(self._process, {"do": "wake"})
 
     def deliver(self, timeout_seconds: float = 60.0) -> bool:
         """Deliver everything now; whether that succeeded in time."""

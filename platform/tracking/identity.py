@@ -1,4 +1,4 @@
-"""Ids by which a grid's runs are found in any store, even if its folder has moved."""
+"""The id by which a grid's runs are found in any store, even if its folder has moved."""
 
 from __future__ import annotations
 
@@ -18,9 +18,3 @@ def grid_identity(description: GridDescription) -> str:
         return str(given)
     start = [description.name, *description.commands[:1]]
     return hashlib.sha256(json.dumps(start, sort_keys=True).encode()).hexdigest()[:12]
-
-
-def trial_identity(description: GridDescription, trial: str) -> str:
-    """The id of a trial; one restarted with another configuration is another trial."""
-    generation = description.options.get("generations", {}).get(trial)
-    return trial if generation is None else f"{trial}.{generation}"

@@ -32,7 +32,7 @@ class MlflowServer:
 
     def __init__(self, store: Store, host: str, port: int) -> None:
         _require_free(host, port)
-        self.address = f"http://{_reachable(host)}:{port}"
+        self.address = f"http://{reachable(host)}:{port}"
         self._output: deque[str] = deque(maxlen=_LINES_KEPT)
         self._command = [sys.executable, "-m", "mlflow", "server", "--host", host, "--port", str(port)]
         self._command += ["--workers", "1", "--artifacts-destination", str(store.artifacts)]
@@ -117,7 +117,7 @@ def _require_free(host: str, port: int) -> None:
         raise InvalidInput(f"cannot use port {port} of {host}: {error.strerror}; choose another with --port") from error
 
 
-def _reachable(host: str) -> str:
+def reachable(host: str) -> str:
     """The host name by which this machine reaches a server bound to `host`."""
     name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"[{name}]" if ":" in name else name

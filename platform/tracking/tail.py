@@ -12,7 +12,7 @@ from bonuslab.platform.run.rows import STEPS, Row, RowReader, as_row, read_rows
 
 
 class Delivered:
-    """The first rows of a trial, told by `text`: their number, the steps of the last one, and a digest of them all."""
+    """The first rows of a trial, identified by `text`: their number, the steps of the last one, a digest of all."""
 
     def __init__(self, rows: Iterable[Row] = ()) -> None:
         self._digest = hashlib.sha256()

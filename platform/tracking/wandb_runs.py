@@ -34,7 +34,7 @@ def send_to_wandb(folder: GridFolder, project: str) -> str:
                 continue
             run = wandb.init(
                 project=project,
-                id=f"{grid_id}-{description.checkpoint_name(trial.id)}"[-120:],
+                id=f"{grid_id}-{description.generation_id(trial.id)}"[-120:],
                 resume="allow",
                 name=words.trial_name(trial),
                 group=description.name,

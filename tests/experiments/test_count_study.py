@@ -11,7 +11,7 @@ import pytest
 
 from bonuslab.envs.errors import InvalidInput
 from bonuslab.experiments.count_study import EXPERIMENT, ROWS
-from bonuslab.experiments.count_tables.cells import cells, paper_cell
+from bonuslab.experiments.count_tables.cells import cells
 from bonuslab.experiments.count_tables.rows import PAPER_ROWS, Row
 from bonuslab.experiments.count_tables.write import write_study
 from bonuslab.experiments.value_functions.prediction import read_outcomes
@@ -126,7 +126,9 @@ def test_cells_hold_the_final_returns_beside_the_papers(grid: GridFolder) -> Non
     found = {(cell.contexts, cell.kind): cell for cell in cells(compare(results, metric), ROWS["minute"])}
     assert len(found) == 8
     assert found["1", "global"].values == pytest.approx((1.0, 0.98))
-    assert found["1", "global"].paper == (0.99, 0.0)
+    paper = found["1", "global"].paper
+    assert paper is not None
+    assert (paper.mean, paper.std) == (0.99, 0.0)
     assert found["inf", "global"].mean == pytest.approx(0.19)
     assert found["inf", "global"].std == pytest.approx(0.02 / np.sqrt(2))
     assert found["inf", "none"].paper is None
@@ -150,7 +152,7 @@ def test_of_several_coefficients_a_cell_holds_the_best(tmp_path: Path) -> None:
         TrialState(status="finished", env_steps=10_240, total_env_steps=10_240).write(own.state_file)
     results, metric = load(folder, lambda columns: "episode_return")
     assert [cell.values for cell in cells(compare(results, metric), [row])] == [(0.9,)]
-    assert paper_cell(row, "1", "combined") is None
+    assert cells(compare(results, metric), [row])[0].paper is None
     picture = write_study(folder, [row])
     assert picture is not None
     table = (picture.parent / "variants.md").read_text()

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import bonuslab as bl
-from bonuslab.platform.api.plotting import RESAMPLES, mean_and_band
 from bonuslab.platform.run.folder import GridFolder
 
 
@@ -86,18 +85,12 @@ def test_training_results_of_few_episodes_are_left_out(
     assert set(line.get_xdata()) == {steps[-1]}
 
 
-def test_the_interval_is_the_bootstrap_written_out() -> None:
-    values = np.random.default_rng(3).uniform(size=(5, 4))  # [seeds, K]
-    mean, low, high = mean_and_band(values, seed=7)
-    random = np.random.default_rng(7)
-    draws = random.integers(5, size=(RESAMPLES, 5))
-    for column in range(4):
-        means = sorted(sum(values[seed, column] for seed in draw) / 5 for draw in draws)
-        place = 0.025 * (RESAMPLES - 1)
-        below, share = int(place), place - int(place)
-        assert low[column] == pytest.approx(means[below] * (1 - share) + means[below + 1] * share)
-        assert high[column] == pytest.approx(means[-1 - below] * (1 - share) + means[-2 - below] * share)
-        assert mean[column] == pytest.approx(sum(values[:, column]) / 5)
+def test_variants_are_lines_of_their_own(grid: bl.Grid, monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = {run.path: run.labels for run in grid}
+    monkeypatch.setattr(bl.Run, "labels", property(lambda run: labels[run.path] | {"variant": run.trial.id[-1]}))
+    runs = [run for run in grid if (run.labels["task"], run.labels["bonus"]) == ("MultiRoom-N4-S5", "rnd")]
+    lines = bl.plot(runs, "win_rate").get_axes()[0].get_lines()
+    assert [line.get_label() for line in lines] == [f"rnd ({run.trial.id[-1]})" for run in runs]
 
 
 def test_an_unknown_metric_is_named(grid: bl.Grid) -> None:

@@ -120,6 +120,9 @@ def test_every_family_can_be_played(name: str, shown: str, tmp_path: Path, capsy
     assert main(["play", *name.split(), "--steps", "3", "--save", str(tmp_path / "out.png")]) == 0
     with Image.open(tmp_path / "out.png") as image:
         assert len(image.convert("RGB").getcolors(1_000_000)) > 2
+    assert main(["play", *name.split(), "--steps", "3", "--save", str(tmp_path / "out.gif")]) == 0
+    with Image.open(tmp_path / "out.gif") as image:
+        assert image.n_frames >= 2, "the last step is shown, whatever the frame rate"
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from bonuslab.platform.run.progress import Progress
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty current folder; no run may start in it."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(single, "ray_session", lambda: pytest.fail("Ray was started"))
+    monkeypatch.setattr(single, "ray_session", lambda address: pytest.fail("Ray was started"))
     monkeypatch.setattr(single, "Training", lambda *_: pytest.fail("a run was started"))
     return tmp_path
 
@@ -81,7 +81,7 @@ def test_resources_that_are_not_there_are_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    monkeypatch.setattr(single, "ray_session", lambda: pytest.fail("Ray was started"))
+    monkeypatch.setattr(single, "ray_session", lambda address: pytest.fail("Ray was started"))
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     assert main(["train", "MultiRoom-N6", "--resources", "cluster", "--out", "run"]) == 2
     assert "but there are 2; choose others with --resources" in capsys.readouterr().err

@@ -12,6 +12,7 @@ from bonuslab.platform.grid import cluster
 from bonuslab.platform.grid.arguments import add_session_arguments
 from bonuslab.platform.grid.command import session_options
 from bonuslab.platform.grid.session import SessionOptions
+from bonuslab.platform.run import ray_session
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +50,7 @@ def test_a_grid_on_this_machine_has_rays_dashboard_only_if_asked(monkeypatch: py
         asked.append(dashboard)
         raise InvalidInput("no Ray in this test")
 
-    monkeypatch.setattr(cluster, "start_ray", start)
+    monkeypatch.setattr(ray_session, "start_ray", start)
     monkeypatch.setattr(cluster.ray, "is_initialized", lambda: False)
     for words in ([], ["--ray-dashboard"]):
         parser = ArgumentParser(argument_default=SUPPRESS)

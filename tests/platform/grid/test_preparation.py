@@ -136,6 +136,9 @@ def test_checkpoints_of_two_grids_never_meet_in_one_store(tmp_path: Path) -> Non
     assert one.of(trial) != other.of(trial)
     assert one.of(trial).startswith("s3://bucket/all/grid-")
     assert one.shared
+    description = folders[0].description()
+    description.options["storage"] = "s3://bucket/all"
+    assert checkpoint_locations(folders[0], description) == one, "as before, even if --storage is not given again"
 
 
 def test_commands_hold_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:

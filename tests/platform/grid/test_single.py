@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -170,6 +171,23 @@ def test_a_finished_run_takes_more_steps(whole: Path, tmp_path: Path, tiny: Modu
     resume(path, total_env_steps=192, evaluate_every_steps=0)
     require_same(whole, path)
     assert only(path).description().total_env_steps == 192
+
+
+@pytest.mark.parametrize("whole", ["impala"], indirect=True)
+def test_a_grid_of_one_trial_resumes_where_it_stores_its_checkpoints(
+    whole: Path, tmp_path: Path, tiny: ModuleType
+) -> None:
+    folder = GridFolder(shutil.copytree(whole, tmp_path / "run"))
+    description = folder.description()
+    description.options["storage"] = str(tmp_path / "store")
+    description.trials[0].labels["variant"] = "low"
+    folder.write(description)
+    shutil.move(folder.checkpoints, tmp_path / "store" / f"run-{description.options['id']}")
+    before = rows(folder.path)
+    resume(folder.path, total_env_steps=7 * tiny.BATCH)
+    assert only(folder.path).state().resumed.startswith("at ")
+    assert only(folder.path).description().labels["variant"] == "low"
+    pd.testing.assert_frame_equal(rows(folder.path)[: len(before)][before.columns], before)
 
 
 @pytest.mark.parametrize("whole", ["impala"], indirect=True)

@@ -8,7 +8,7 @@ import pytest
 
 from bonuslab.algorithms.learning.checkpoint import seal
 from bonuslab.envs.errors import InvalidInput
-from bonuslab.platform.run.checkpoints import CheckpointStore, pack, require_writable, unpack
+from bonuslab.platform.run.checkpoints import CheckpointStore, open_storage, pack, require_writable, unpack
 
 
 def sealed(folder: Path, text: str) -> Path:
@@ -92,3 +92,5 @@ def test_places_that_cannot_be_used(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="invalid --storage") as refused:
         require_writable("sftp://user:hunter22@host/place")
     assert "hunter22" not in str(refused.value)
+    with pytest.raises(InvalidInput, match="needs credentials that are not stored; pass it with --storage"):
+        open_storage("s3://***@bucket/grid")  # as in grid.json

@@ -87,6 +87,7 @@ def test_steps_are_the_presets_unless_given() -> None:
     assert Config("MultiRoom-N6", hyperparameters={"total_env_steps": 500}).steps == 500
     assert Config.of("MultiRoom-N6", steps=70).steps == 70
     assert Config.of("MultiRoom-N6", steps=None).steps == 300_000
+    assert Config.of("MultiRoom-N6", steps=None, total_env_steps=70).steps == 70
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

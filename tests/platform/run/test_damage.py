@@ -149,7 +149,7 @@ def test_damage_is_named_in_one_sentence(grid: GridFolder, capsys: pytest.Captur
         "line 1 column 2 (char 1)",
         f"bonuslab: {victim.path / TRIAL_FILE} cannot be read: it is not a JSON object",
         f"bonuslab: {victim.state_file} cannot be read: it is not UTF-8",
-        f"bonuslab: {victim.progress} cannot be read: 1 of its lines are no rows",
+        f"bonuslab: {victim.progress} cannot be read: 1 of its lines are not rows",
     ]
     assert victim.state().error == f"{victim.state_file} cannot be read: it is not UTF-8"
 
@@ -161,7 +161,7 @@ def run(finished_run: Path, tmp_path: Path) -> Path:
 
 def repaired(path: Path) -> list[str]:
     folder = GridFolder.open(path)
-    return repair(folder, lambda trial: str(folder.checkpoints / folder.description().checkpoint_name(trial)))
+    return repair(folder, lambda trial: str(folder.checkpoints / folder.description().generation_id(trial)))
 
 
 def test_a_whole_grid_needs_no_repair(run: Path) -> None:

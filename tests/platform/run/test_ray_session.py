@@ -10,6 +10,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -44,9 +45,10 @@ def test_without_a_dashboard_ray_does_not_start_its_monitors(monkeypatch: pytest
     for name in ("start_api_server", "start_log_monitor", "start_monitor", "start_raylet"):
         monkeypatch.setattr(Node, name, lambda *_, name=name, **__: started.append(name))
 
-    def start_all(**_: object) -> None:
+    def start_all(**_: object) -> SimpleNamespace:
         for name in ("start_api_server", "start_log_monitor", "start_monitor", "start_raylet"):
             getattr(Node, name)(None)
+        return SimpleNamespace(dashboard_url="")
 
     monkeypatch.setattr(ray, "init", start_all)
     monkeypatch.setattr(ray, "is_initialized", lambda: False)

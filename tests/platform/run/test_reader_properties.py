@@ -132,9 +132,8 @@ def test_rows_come_back_and_are_cut_where_wanted(rows: list[Row], at: int) -> No
         for one, other in zip(back, rows, strict=True):
             assert all(math.isclose(one[name], other[name], rel_tol=1e-7) for name in one)
         assert rows_problem(file) == ""
-        last = writer.cut_after(at) if rows else None
-        kept = [row for row in back if row["env_steps"] <= at]
-        assert (read_rows(file), last) == (kept, kept[-1] if kept else None)
+        writer.cut_after(at)
+        assert read_rows(file) == [row for row in back if row["env_steps"] <= at]
 
 
 @given(ROWS, st.integers(0, 5), st.booleans())

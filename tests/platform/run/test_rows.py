@@ -78,10 +78,11 @@ def test_columns_grow_and_rows_stay(path: Path) -> None:
 def test_cutting_drops_later_rows_and_a_half_written_one(path: Path) -> None:
     path.write_text("env_steps,entropy\n10,1\n20,2\n30,3\n40,")
     writer = RowWriter(path)
-    assert writer.cut_after(20) == {"env_steps": 20, "entropy": 2}
+    writer.cut_after(20)
     writer.append({"env_steps": 25, "entropy": 5})
     assert path.read_text() == "env_steps,entropy\n10,1\n20,2\n25,5\n"
-    assert writer.cut_after(0) is None
+    writer.cut_after(0)
+    assert read_rows(path) == []
 
 
 def test_a_full_disk_leaves_no_half_row(path: Path) -> None:

@@ -182,6 +182,27 @@ def test_a_checkpoint_that_cannot_be_written_stops_only_the_end(
         training.close()
 
 
+def test_a_stop_saves_what_could_not_be_saved_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny: ModuleType
+) -> None:
+    def full(*arguments: Any, **options: Any) -> list[str]:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(training_loop, "STOP_POLL_SECONDS", 0.0)
+    stopping: list[bool] = []
+    config = tiny.config(4, checkpoint_every_steps=tiny.BATCH)
+    training = Training(config, config.rllib(), CheckpointStore(str(tmp_path)), lambda: bool(stopping))
+    try:
+        with monkeypatch.context() as disk:
+            disk.setattr(CheckpointStore, "save", full)
+            training.next_report()
+        stopping.append(True)
+        report = training.next_report()
+        assert (report.row, report.done, len(report.checkpoints)) == (None, True, 1)
+    finally:
+        training.close()
+
+
 def test_the_pictures_of_a_trial(whole: tuple[list[TrialReport], Path], tmp_path: Path) -> None:
     from PIL import Image
 

@@ -139,7 +139,7 @@ def test_a_recorded_path_of_a_plugin_is_no_plugin(plugin_run: Path, trace: Path,
         values = json.loads((plugin_run / name).read_text())
         values["trials"][0]["config"]["plugins"] = [str(tmp_path / "mine.py")]
         (plugin_run / name).write_text(json.dumps(values))
-    with pytest.raises(InvalidInput, match="plugins that are no copies"):
+    with pytest.raises(InvalidInput, match="plugins that are not copies"):
         load(plugin_run)
     assert not trace.exists()
 

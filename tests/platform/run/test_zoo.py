@@ -17,6 +17,7 @@ from bonuslab.platform.run import zoo
 from bonuslab.platform.run.agent import TrainedAgent
 from bonuslab.platform.run.find import find
 from bonuslab.platform.run.folder import GridFolder
+from bonuslab.platform.run.state import TrialState
 
 
 @pytest.fixture
@@ -64,7 +65,10 @@ def test_an_agent_of_the_zoo_plays_like_its_run(
 
 def test_a_changed_agent_is_refused(place: Path, finished_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zoo, "MAX_BYTES", 50_000_000)
-    folder, _ = zoo.add(find(finished_run), "tiny", episodes=1)
+    run = find(finished_run).require_trial()
+    monkeypatch.setattr(type(run), "state", lambda _: TrialState(env_steps=10**6))  # rows may be ahead of checkpoints
+    folder, entry = zoo.add(find(finished_run), "tiny", episodes=1)
+    assert entry.env_steps == run.rows()["env_steps"].iloc[-1]
     (folder / "state.json").write_text("{}")
     with pytest.raises(DamagedCheckpoint, match=r"state\.json does not match"):
         TrainedAgent.load(folder)

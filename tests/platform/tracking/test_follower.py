@@ -46,8 +46,9 @@ def test_unresponsive_server_delays_nothing(grid: GridFolder) -> None:
         uri = f"http://me:secret@127.0.0.1:{silent.getsockname()[1]}"
         follower = Follower(grid, uri, notes.append)
         follower.start()
+        assert follower._process is not None
         for _ in range(20_000):  # more than its pipe holds; a write that waited would never return
-            follower.wake()
+            follower._send(follower._process, {"do": "deliver"})
         assert not follower.stop(timeout_seconds=0.5)
         assert follower.problem == f"{follower.store.name} did not finish within 0 s"
     summary = follower.summary()

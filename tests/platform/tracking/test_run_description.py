@@ -11,7 +11,7 @@ from bonuslab.platform.run.folder import GridDescription, TrialDescription
 from bonuslab.platform.run.state import TrialState
 from bonuslab.platform.tracking import run_description as words
 from bonuslab.platform.tracking.comparison import view_state
-from bonuslab.platform.tracking.identity import grid_identity, trial_identity
+from bonuslab.platform.tracking.identity import grid_identity
 
 LABELS = {"task": "MultiRoom-N6-S5", "contexts": "inf", "bonus": "e3b * rnd", "scope": "combined", "seed": "0"}
 TRIAL = TrialDescription("t", {"task": "MultiRoom-N6-S5", "seed": 0}, {}, LABELS)
@@ -84,8 +84,8 @@ def test_status_of_the_grid() -> None:
 
 def test_a_restarted_trial_is_another_one() -> None:
     assert grid_identity(GRID) == "1234"
-    assert trial_identity(GRID, "t") == "t"
-    assert trial_identity(replace(GRID, options={"generations": {"t": 2}}), "t") == "t.2"
+    assert GRID.generation_id("t") == "t"
+    assert replace(GRID, options={"generations": {"t": 2}}).generation_id("t") == "t.2"
     unnamed = replace(GRID, options={})
     later = replace(unnamed, commands=[{**COMMAND, "time": "2027"}])
     assert grid_identity(unnamed) != grid_identity(later)

@@ -113,7 +113,6 @@ def test_restarted_server_gets_everything_once(
     notes: list[str] = []
     follower = Follower(grid, ui.uri, notes.append)
     follower.start()
-    follower.wake()
     assert follower.deliver(timeout_seconds=600)
     store = contents(grid, ui.uri)
     run_id = read_cursor(running.tracking_file, ui.uri).run_id
