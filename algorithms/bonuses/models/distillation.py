@@ -121,9 +121,8 @@ class Distillation(SharedModel):
         return self._errors_of_each(inputs)
 
     def _errors_of_each(self, inputs: Any) -> Tensor:
-        with torch.no_grad():
-            target = self._target(inputs)
-        return self._predictor(inputs) - target
+        # With gradients also for the target, which has none: then both update their statistics of images alike.
+        return self._predictor(inputs) - self._target(inputs)
 
     def _size(self, errors: Tensor) -> Tensor:
         if self._convention == "paper":

@@ -271,3 +271,13 @@ def test_statistics_are_saved_with_the_weights(family: str) -> None:
     encoder = build_encoder(family, habitat_space(SIZE))
     encoder(habitat_states(2))
     assert float(encoder.state_dict()["trunk.normalise.count"]) == 2
+
+
+def test_target_and_predictor_of_rnd_normalise_images_alike() -> None:
+    setting = Setting(habitat_space(SIZE), 4, network="resnet50-bonus", seed=0, variant="habitat")
+    model = parse("rnd").build(setting)._model
+    networks = (model._target, model._predictor)
+    for grad, count in ((False, 0.0), (True, 2.0)):
+        with torch.set_grad_enabled(grad):
+            model._errors(habitat_states(2))
+        assert [float(network.state_dict()["trunk.normalise.count"]) for network in networks] == [count, count]
