@@ -83,6 +83,9 @@ def grid(
         raise InvalidInput(f"serial: in a grid cpus_per_trial decides, and {cpus_per_trial} contradicts it")
     if isinstance(seeds, int):
         raise InvalidInput(f"seeds={seeds} is one number; pass a list, such as seeds=[0, 1, 2]")
+    for one, many in (("task", "tasks"), ("bonus", "bonuses"), ("seed", "seeds")):
+        if one in settings:
+            raise InvalidInput(f"a grid takes {many}, a list, instead of {one}")
     scale = Scale(
         "from Python",
         tasks=named_tasks(tasks),

@@ -14,7 +14,7 @@ from bonuslab.platform.run.folder import TrialFolder
 from bonuslab.platform.run.redaction import redacted
 from bonuslab.platform.run.results import representative
 from bonuslab.platform.run.rows import STEPS, Row, RowWriter, read_rows
-from bonuslab.platform.run.state import Status, write_text
+from bonuslab.platform.run.state import Status, set_aside, write_text
 from bonuslab.platform.run.training import TrialReport
 
 SECONDS_BETWEEN_STATES = 1.0
@@ -33,6 +33,7 @@ class TrialRecord:
         """The newest row, whether or not it is on disk yet."""
         self._rows: deque[Row] = deque()
         self._restored_rows: list[Row] | None = None
+        self._keeps_old_rows = False
         self._error: str | None = None
         self._code = ""
         self._changed = False
@@ -55,6 +56,9 @@ class TrialRecord:
         last: Row | None = None
         if report.restored_rows is not None:
             self._restored_rows = report.restored_rows
+            if self.state.checkpoints and not report.restored_rows:
+                self._keeps_old_rows, self.state.checkpoints = True, []
+                report.notes.append(f"its checkpoints are gone; earlier rows stay beside {self._folder.progress}")
             self._rows.clear()
             self.state.resumed = report.resumed
             last = report.restored_rows[-1] if report.restored_rows else {STEPS: 0, "wall_seconds": 0.0}
@@ -87,6 +91,9 @@ class TrialRecord:
 
     def write(self) -> None:
         """Write what is not on disk yet, rows first so that the state is never ahead of them."""
+        if self._keeps_old_rows:
+            set_aside(self._folder.progress)
+            self._keeps_old_rows = False
         if self._restored_rows is not None:
             _rewind(self._folder.progress, self._restored_rows)
             self._restored_rows = None

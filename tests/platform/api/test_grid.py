@@ -52,3 +52,5 @@ def test_one_bonus_needs_no_list_but_seeds_do(tmp_path: Path) -> None:
         bl.grid("MultiRoom-N2-S4", "e3c", contexts="inf", out=tmp_path / "grid")
     with pytest.raises(bl.InvalidInput, match=r"seeds=3 is one number; pass a list, such as seeds=\[0, 1, 2\]"):
         bl.grid("MultiRoom-N2-S4", seeds=3, out=tmp_path / "grid")  # type: ignore[arg-type]
+    with pytest.raises(bl.InvalidInput, match="a grid takes bonuses, a list, instead of bonus"):
+        bl.grid("MultiRoom-N2-S4", bonus="e3b", out=tmp_path / "grid")

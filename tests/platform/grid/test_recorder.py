@@ -10,7 +10,7 @@ import pytest
 
 from bonuslab.platform.grid.recorder import Recorder
 from bonuslab.platform.run.folder import LABELS, GridDescription, GridFolder, TrialDescription
-from bonuslab.platform.run.rows import RowWriter
+from bonuslab.platform.run.rows import RowWriter, read_rows
 from bonuslab.platform.run.training import TrialReport
 
 
@@ -80,6 +80,23 @@ def test_a_start_from_the_beginning_forgets_all_rows(folder: GridFolder) -> None
     recorder["a"].add(TrialReport(row(5), restored_rows=[]))
     recorder.write()
     assert steps_on_disk(folder) == [5]
+
+
+def test_rows_of_checkpoints_that_are_gone_are_kept_aside(folder: GridFolder) -> None:
+    recorder = begun(folder, 10)
+    recorder["a"].add(TrialReport(row(20), checkpoints=["x"]))
+    recorder.write()
+    recorder = Recorder(folder)
+    recorder["a"].start()
+    again = TrialReport(row(10), restored_rows=[])
+    recorder["a"].add(again)
+    assert recorder.write()
+    assert steps_on_disk(folder) == [10]
+    progress = folder.trial("a").progress
+    kept = progress.with_name(f"{progress.name}.damaged")
+    assert [found["env_steps"] for found in read_rows(kept)] == [10, 20]
+    assert folder.trial("a").state().checkpoints == []
+    assert "checkpoints are gone" in again.notes[0]
 
 
 def test_a_failure_is_told_without_secrets(folder: GridFolder, monkeypatch: pytest.MonkeyPatch) -> None:
