@@ -95,7 +95,7 @@ class NetHackGame:
 
     def start(self, level: bytes, core_seed: int, display_seed: int) -> None:
         """Start a new game on `level`; level and seeds determine everything that follows."""
-        self._directory.write_level(level)
+        self._directory.prepare(level)
         self._nethack.start(core_seed, display_seed)
         for _ in range(_MAX_OPENING_SCREENS):
             if self._program_state[_IN_MOVE_LOOP]:

@@ -34,14 +34,17 @@ class GameDirectory:
         self._process = os.getpid()
         self._level_path = str(path / "mylevel.lev")
         self._level: bytes | None = None
+        self._high_scores = [str(path / name) for name in _HIGH_SCORE_FILES]
 
-    def write_level(self, level: bytes) -> None:
-        """Set the level of the next game."""
+    def prepare(self, level: bytes) -> None:
+        """Set the level of the next game, and empty what the last one has written."""
         if os.getpid() != self._process:
             raise RuntimeError(
                 f"this game belongs to process {self._process}, from which process {os.getpid()} was forked: "
                 "make environments in the process that plays them"
             )
+        for file in self._high_scores:  # they would fill memory
+            os.truncate(file, 0)
         if level == self._level:
             return
         self._level = None
@@ -74,8 +77,8 @@ class _ProcessDirectory(ScratchFolder):
         (path / "nhdat").symlink_to("../nhdat")
         (path / "perm").touch()
         for name in _HIGH_SCORE_FILES:
-            # Every game appends to these; as real files they would fill memory.
-            (path / name).symlink_to(os.devnull)
+            # Not links to /dev/null: games lock them, and one that finds a lock of another process sleeps for a second.
+            (path / name).touch()
         return GameDirectory(path)
 
 

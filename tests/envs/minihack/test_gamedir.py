@@ -171,11 +171,30 @@ print(gamedir._current.path)
 def test_the_level_is_written_only_when_it_changes() -> None:
     directory = new_game_directory()
     path = directory.path / "mylevel.lev"
-    directory.write_level(b"one")
+    directory.prepare(b"one")
     os.utime(path, (0, 0))
-    directory.write_level(b"one")
+    directory.prepare(b"one")
     assert path.stat().st_mtime == 0
-    directory.write_level(b"two")
+    directory.prepare(b"two")
     assert path.read_bytes() == b"two"
     directory.remove()
     assert not directory.path.exists()
+
+
+def test_games_share_no_file_that_they_lock() -> None:
+    """A game that finds the lock of another process sleeps for a second."""
+    directories = [new_game_directory() for _ in range(2)]
+    names = ("record", "logfile", "xlogfile", "perm")
+    files = {(path.stat().st_dev, path.stat().st_ino) for one in directories for path in map(one.path.joinpath, names)}
+    assert len(files) == len(directories) * len(names)
+    assert (os.stat(os.devnull).st_dev, os.stat(os.devnull).st_ino) not in files
+    for one in directories:
+        one.remove()
+
+
+def test_what_a_game_writes_does_not_fill_memory() -> None:
+    directory = new_game_directory()
+    (directory.path / "xlogfile").write_text("version=3.6.6\n")
+    directory.prepare(b"next")
+    assert (directory.path / "xlogfile").stat().st_size == 0
+    directory.remove()
