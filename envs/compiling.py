@@ -5,13 +5,16 @@ numba's functions are loaded from its cache without setting up its compiler, whi
 
 from __future__ import annotations
 
+import functools
+import hashlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 try:
     from numba import njit
-    from numba.core.caching import Cache
+    from numba.core.caching import Cache, _SourceFileBackedLocatorMixin
     from numba.core.runtime import rtsys
     from numba.extending import intrinsic
 except ModuleNotFoundError:
@@ -39,5 +42,22 @@ else:
 
     # For all functions of this process that numba caches.
     Cache.load_overload = _load_overload  # type: ignore[method-assign]
+
+    PACKAGE = Path(__file__).parents[1]
+    _stamp_of_file = _SourceFileBackedLocatorMixin.get_source_stamp
+
+    def _source_stamp(locator: Any) -> Any:
+        """For our functions, a hash of all modules in their folder.
+
+        What a function calls is compiled into it, and numba would not see that it has changed in another file.
+        """
+        folder = Path(locator._py_file).parent
+        return _hash_of(folder) if folder.is_relative_to(PACKAGE) else _stamp_of_file(locator)
+
+    @functools.cache
+    def _hash_of(folder: Path) -> bytes:
+        return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")))).digest()
+
+    _SourceFileBackedLocatorMixin.get_source_stamp = _source_stamp
 
 __all__ = ["HAS_NUMBA", "intrinsic", "njit"]

@@ -36,3 +36,30 @@ def test_a_cached_function_is_loaded_without_the_compiler(tmp_path: Path) -> Non
         for words in ([], ["compile too"])
     ]
     assert answers == ["0 True\n", "1 False\n"]
+
+
+CALLER = """
+from pathlib import Path
+from bonuslab.envs import compiling
+compiling.PACKAGE = Path(__file__).parent
+from bonuslab.envs.compiling import njit
+from called import one
+
+@njit(cache=True)
+def two():
+    return one() + one()
+
+print(two(), sum(two.stats.cache_hits.values()))
+"""
+CALLED = "from bonuslab.envs.compiling import njit\n\n@njit\ndef one():\n    return {}\n"
+
+
+def test_a_change_of_what_it_calls_is_compiled(tmp_path: Path) -> None:
+    (tmp_path / "caller.py").write_text(CALLER)
+    answers = []
+    for value in (1, 1, 5):
+        (tmp_path / "called.py").write_text(CALLED.format(value))
+        environment = os.environ | {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, "-c", "import caller"]  # numba caches functions of modules only
+        answers.append(subprocess.check_output(command, text=True, env=environment))
+    assert answers == ["2 0\n", "2 1\n", "10 0\n"]
