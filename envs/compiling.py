@@ -58,6 +58,6 @@ else:
     def _hash_of(folder: Path) -> bytes:
         return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")))).digest()
 
-    _SourceFileBackedLocatorMixin.get_source_stamp = _source_stamp
+    _SourceFileBackedLocatorMixin.get_source_stamp = _source_stamp  # type: ignore[method-assign]
 
 __all__ = ["HAS_NUMBA", "intrinsic", "njit"]

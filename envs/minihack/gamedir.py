@@ -43,8 +43,8 @@ class GameDirectory:
                 f"this game belongs to process {self._process}, from which process {os.getpid()} was forked: "
                 "make environments in the process that plays them"
             )
-        for file in self._high_scores:  # they would fill memory
-            os.truncate(file, 0)
+        for scores in self._high_scores:  # they would fill memory
+            os.truncate(scores, 0)
         if level == self._level:
             return
         self._level = None
