@@ -175,7 +175,7 @@ def _table() -> Iterable[Task]:
 
 
 _SMALL_VERSIONS: Final = (
-    "MultiRoom-N2-S4-Locked",
+    "MultiRoom-N4-S4-Locked",
     "MultiRoom-N4-S4-Lava",
     "MultiRoom-N4-S4-Lava-OpenDoor",
     "MultiRoom-N4-S4-Lava-Monsters1",
