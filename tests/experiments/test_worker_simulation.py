@@ -65,7 +65,7 @@ def test_fast_workers_go_on_until_the_others_are_done() -> None:
     results = {
         longest: simulate(rows, 2, sync_fraction=1.0, longest=longest, rounds=2, seed=1) for longest in (1.0, 1.25, 1.5)
     }
-    # The worker that starts with the second rollout goes on with the first, and the other way round.
+    # The worker that starts with the second rollout continues with the first, and the other way round.
     assert results[1.0].share == 1
     assert results[1.25].share == pytest.approx((8 + 10) / 16)
     assert results[1.25].steps_per_second == pytest.approx(18 / (12 + 8 * 10 / 8))
