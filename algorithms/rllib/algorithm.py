@@ -19,6 +19,7 @@ from ray.rllib.utils.metrics import (
     EPISODE_RETURN_MEAN,
     NUM_ENV_STEPS_SAMPLED_LIFETIME,
 )
+from ray.tune import Trainable
 
 from bonuslab.algorithms.acting.evaluation import add_seen, evaluate_modes
 from bonuslab.algorithms.acting.policy_module import PolicyModule
@@ -66,6 +67,11 @@ class FragmentAlgorithm(Algorithm):
         self._episodes: deque[EpisodeSummary] = deque(maxlen=self.config.metrics_num_episodes_for_smoothing)
         self._seen: dict[str, set[int]] = {}
         self._updates = 0
+        self._settings = self.config.to_dict()
+
+    def get_auto_filled_metrics(self, *arguments: Any, **options: Any) -> dict[str, Any]:
+        """Tune's, with the settings, of which RLlib would make another deep copy for every result."""
+        return Trainable.get_auto_filled_metrics(self, *arguments, **options) | {"config": self._settings}
 
     def step(self) -> dict[str, Any]:
         """One training iteration; its results are exported to Prometheus."""

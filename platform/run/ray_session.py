@@ -17,6 +17,7 @@ import psutil
 import ray
 from ray._private import node, ray_constants, services, utils, worker
 from ray._raylet import Config  # type: ignore[attr-defined]
+from ray.tune.registry import ENV_CREATOR, _global_registry
 
 from bonuslab.algorithms.rllib.config import FragmentConfig
 from bonuslab.envs.errors import InvalidInput
@@ -171,6 +172,7 @@ def ray_session(address: str | None = None, dashboard: bool = False) -> Iterator
     if ray.is_initialized():
         yield ""
         return
+    environments = {key: creator for key, creator in _global_registry._to_flush.items() if key[0] == ENV_CREATOR}
     try:
         # Without an address, Ray would join any cluster it finds on this machine.
         if address is None:
@@ -185,6 +187,9 @@ def ray_session(address: str | None = None, dashboard: bool = False) -> Iterator
         yield context.dashboard_url or ""
     finally:
         stop_ray()
+        # What `register_env` knew has gone with this Ray, but a script may train there again.
+        _global_registry._to_flush.update(environments)
+        _global_registry._prefix = None  # of this Ray's job
 
 
 def stop_ray() -> None:

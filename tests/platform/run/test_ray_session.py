@@ -210,3 +210,28 @@ ray.shutdown()
 def test_ray_is_not_in_this_process_group_and_its_loss_is_noticed_at_once() -> None:
     done = subprocess.run([sys.executable, "-c", LOSS], capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["False", "False", "True"], done.stderr
+
+
+TWICE = """
+import ray
+from ray.tune.registry import register_env
+from bonuslab.platform.run.ray_session import ray_session
+
+@ray.remote
+def is_known():
+    import ray.tune
+    from bonuslab.envs.gym.making import find_rllib
+    return find_rllib("pole-of-two-sessions") is not None
+
+register_env("pole-of-two-sessions", lambda config: None)
+for _ in range(2):
+    with ray_session():
+        print(ray.get(is_known.remote()))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.cluster
+def test_environments_registered_with_ray_are_known_in_the_next_session_too() -> None:
+    finished = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, check=True)
+    assert finished.stdout.split() == ["True", "True"]
