@@ -61,11 +61,11 @@ SCALES = {
         settings={"total_env_steps": 220_000, "env": {"stagger": True}},
     ),
     "mini16": Scale(
-        "a small version of each of the paper's 16 tasks, ten bonuses, three seeds; resumable, 12 hours on two cores",
+        "a small version of each of the paper's 16 tasks, ten bonuses, three seeds; resumable, four hours on two cores",
         tasks=(),  # the suite's
         bonuses=MINI_BONUSES,
         seeds=range(3),
-        settings={"total_env_steps": 400_000, "env": {"stagger": True}, "evaluate_every_steps": 0},
+        settings={"total_env_steps": 300_000, "env": {"stagger": True}, "evaluate_every_steps": 0},
         suite="mini16",
     ),
     "workstation": Scale(

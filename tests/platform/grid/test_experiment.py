@@ -57,7 +57,7 @@ def test_two_names_of_the_same_trial_are_refused() -> None:
 
 def test_the_length_of_a_preset_is_written_down() -> None:
     trial = EXPERIMENT.selected("small", settings={"total_env_steps": None}).trials()[0]
-    assert (trial.total_env_steps, trial.hyperparameters["lr"]) == (300_000, 1.5e-3)
+    assert (trial.total_env_steps, trial.hyperparameters["lr"]) == (300_000, 2e-3)
 
 
 def test_variants_and_adjustments() -> None:
