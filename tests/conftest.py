@@ -14,7 +14,13 @@ import hypothesis
 import pytest
 
 # The same examples every time, however long each takes on a busy machine, and nothing kept on disk.
-hypothesis.settings.register_profile("ours", derandomize=True, deadline=None, database=None)
+hypothesis.settings.register_profile(
+    "ours",
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],  # the machine may be busy
+    database=None,
+)
 hypothesis.settings.load_profile("ours")
 
 # Threads that wait for each other by spinning make tests many times slower as soon as the cores are shared.
