@@ -19,7 +19,7 @@ STOCK_CHOICES = ((1, 16), (1, 32), (2, 16))
 def run(quick: bool) -> list[Measurement]:
     """Steps trained per second; `quick` omits most cases."""
     seconds = 4.0 if quick else 60.0
-    ray.init(num_cpus=4, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+    ray.init("local", num_cpus=4, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
     try:
         cases = [(FREEZE, "none"), (FREEZE, "e3b * rnd")] + ([] if quick else [(FREEZE, "e3b"), (LAVA, "e3b")])
         ours = {

@@ -96,7 +96,7 @@ def main() -> None:
     torch.set_num_threads(1)
     work, (algorithm,) = work_from_command_line()
     if algorithm != "PPO":
-        ray.init(num_cpus=4, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+        ray.init("local", num_cpus=4, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
     with no_object_store() if algorithm == "PPO" else nullcontext():
         training, turns = rllib_config(algorithm, work).build_algo(), Turns(work.batch_steps)
         while turns.go_on(int(training.metrics.peek(SAMPLED, default=0))):
