@@ -20,8 +20,8 @@ class Measurement:
 
     @property
     def ratio(self) -> float | None:
-        """How many times better ours is."""
-        if self.peer is None:
+        """How many times better ours is; None without a peer, or if one of them did nothing in the time given."""
+        if not self.peer or not self.ours:
             return None
         return self.ours / self.peer if self.higher_is_better else self.peer / self.ours
 

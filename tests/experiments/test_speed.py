@@ -136,3 +136,9 @@ def test_mistakes_are_told_before_anything_runs(
         speed.main(arguments)
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_side_that_did_nothing_has_no_ratio() -> None:
+    assert Measurement("steps", 0.0, 3.0, "steps/s").ratio is None
+    assert Measurement("steps", 3.0, 0.0, "steps/s", higher_is_better=True).ratio is None
+    assert Measurement("steps", 2.0, 3.0, "µs").ratio == 1.5
