@@ -94,7 +94,7 @@ def test_a_preset_that_has_changed_since_counts_as_a_change(grid: Path) -> None:
     later = wanted()
     later.trials = [replace(trial, hyperparameters={**trial.hyperparameters, "gamma": 0.9}) for trial in later.trials]
     changes = compare(GridFolder(grid), later)
-    assert changes.changed["MultiRoom-N2-S4__none__cinf__s0"] == ["gamma: 0.99 → 0.9"]
+    assert changes.changed["MultiRoom-N2-S4__none__cinf__s0"] == ["gamma: 0.98 → 0.9"]
 
 
 def test_fresh_moves_the_old_grid_aside(grid: Path) -> None:
