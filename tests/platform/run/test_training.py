@@ -40,7 +40,7 @@ def run(tiny: ModuleType) -> Run:
         place: Path, stop_after: float = math.inf, stop_at: float = math.inf, **settings: Any
     ) -> list[TrialReport]:
         reports: list[TrialReport] = []
-        config = tiny.config(8, evaluate_every_steps=None, env={"max_steps": 40}, **settings)  # some episodes end
+        config = tiny.config(8, evaluate_every_steps=None, **{"env": {"max_steps": 40}, **settings})  # some episodes end
         training = Training(
             config,
             config.rllib(),
