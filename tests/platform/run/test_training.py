@@ -40,7 +40,8 @@ def run(tiny: ModuleType) -> Run:
         place: Path, stop_after: float = math.inf, stop_at: float = math.inf, **settings: Any
     ) -> list[TrialReport]:
         reports: list[TrialReport] = []
-        config = tiny.config(8, evaluate_every_steps=None, **{"env": {"max_steps": 40}, **settings})  # some episodes end
+        settings.setdefault("env", {"max_steps": 40})  # some episodes end
+        config = tiny.config(8, evaluate_every_steps=None, **settings)
         training = Training(
             config,
             config.rllib(),
