@@ -44,7 +44,7 @@ EXPERIMENT = Experiment(
             warm_up_steps=32,
         ),
         "laptop": scale_of(
-            "a small policy network, 16 envs, 500,000 steps per trial; under two hours on two cores",
+            "a small policy network, 16 envs, 500,000 steps per trial; an estimated two hours on two cores",
             bonuses=("none", *BONUSES),
             seeds=(0, 1),
             total_env_steps=500_000,
